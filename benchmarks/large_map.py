@@ -264,7 +264,7 @@ class Person:
         workspace = Workspace(self.session)
         self.dock = GameDock(viewer, workspace, warm_up=False)
         viewer.window.add_dock_widget(self.dock, name="game")
-        self.dock.run.run.click()
+        self.dock.run_controls.run_button.click()
         while self.session.state != "finished":
             assert self.session.state != "failed", self.session.message
             app.rest(0.1)
@@ -332,8 +332,8 @@ class Person:
 
     def actions(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Yield what a person does, by its name."""
-        session, look = self.session, self.dock.look
-        box, clear = self.dock.clusters.search, session.selection.clear
+        session, look = self.session, self.dock.display_controls
+        box, clear = self.dock.cluster_pane.search, session.selection.clear
         yield "a pan of one second", self.pan
         yield "zoom, twice as near", lambda: self.zoom(2.0)
         yield "20 mouse moves over the map", self.hover
@@ -355,7 +355,7 @@ class Person:
         yield "first letter in the search", lambda: box.textEdited.emit("q")
         yield "rename a cluster", lambda: session.clusters.rename(3, "T cells")
         yield "first letter after that", lambda: box.textEdited.emit("qq")
-        yield "brush on", self.dock.select.brush.click
+        yield "brush on", self.dock.selection_controls.brush.click
         yield "a stroke of the brush, 20 moves", self.brush
 
 

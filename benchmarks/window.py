@@ -108,7 +108,9 @@ class Watch:
         self.phase = "opening"
         self._has_moved = False
         self._path = path
-        self._button = dock.run.given_button if is_given else dock.run.run
+        self._button = (
+            dock.run_controls.given_button if is_given else dock.run_controls.run_button
+        )
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)

@@ -50,12 +50,16 @@ def main(table: str) -> dict[str, object]:
         former = session.dataset
         begin()
         end = time.monotonic() + SECONDS
-        while session.dataset is former and not dock.data.trouble.text() and not wrong:
+        while (
+            session.dataset is former
+            and not dock.data_controls.trouble.text()
+            and not wrong
+        ):
             QApplication.processEvents()
             time.sleep(0.01)
             if time.monotonic() > end:
                 wrong.append(f"nothing was loaded after {data}")
-        data.append(dock.data.trouble.text() or session.dataset.name)
+        data.append(dock.data_controls.trouble.text() or session.dataset.name)
 
     for sample in contributed.sample_data:
         loads(lambda sample=sample: trigger(window.file_menu, sample.display_name))

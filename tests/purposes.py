@@ -19,7 +19,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.compat import find_canvas_widget
 from napari_embedding_game.ui.controls.timeline import Timeline
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
@@ -83,7 +83,7 @@ class Purposes:
         if self.session.dataset is None:
             self.open_sample()
         elif self.session.snapshot is None and self.session.state != "preparing":
-            self._press(dock.run.run)
+            self._press(dock.run_controls.run_button)
         return None if self.session.snapshot is None else dock
 
     def _press(self, widget: W.QWidget) -> None:
@@ -109,14 +109,16 @@ class Purposes:
         dock = self._map()
         if dock is None:
             return
-        names, drawn = dock.names.names, dock.controller.scene.layers.projection()
+        names, drawn = dock.map_names.names, dock.controller.scene.layers.projection()
         if not names.clusters or drawn is None:
             self.note("looks for a name to drag")
-            self._press(dock.run.stop)  # names are read on a map at rest
+            self._press(
+                dock.run_controls.stop_button
+            )  # names are read on a map at rest
             return
         place = self.rng.randrange(len(names.clusters))
         self.note(f"drags the name {names.texts[place]!r}")
-        self._drag(dock.names.label_positions_and_opacities(drawn)[0][place])
+        self._drag(dock.map_names.label_positions_and_opacities(drawn)[0][place])
 
     def drag_landmark(self) -> None:
         """Drag a landmark, once its layer is chosen."""
@@ -124,7 +126,7 @@ class Purposes:
         if dock is None:
             return
         if self.rng.random() < 0.3 and self.session.state in ("finished", "stopped"):
-            self._press(dock.run.continue_button)
+            self._press(dock.run_controls.continue_button)
         layers, snapshot = dock.controller.scene.layers, self.session.snapshot
         drawn, layer = layers.projection(), layers.landmarks
         if drawn is None or layer is None or snapshot is None:
@@ -146,7 +148,7 @@ class Purposes:
             return
         mouse, layers = dock.mouse, dock.controller.scene.layers
         if mouse.tool != "brush":
-            self._press(dock.select.brush)
+            self._press(dock.selection_controls.brush)
         drawn = layers.projection()
         if drawn is None:
             return
@@ -160,10 +162,10 @@ class Purposes:
         )
         QTest.keyClick(self._canvas(), key)
         if mouse.tool == "brush" and self.rng.random() < 0.8:
-            self._press(dock.select.brush)
+            self._press(dock.selection_controls.brush)
 
     def _canvas(self) -> W.QWidget:
-        return canvas_widget(self.window)
+        return find_canvas_widget(self.window)
 
     def _drag(self, pixel: Any, modifier: Any = None) -> None:
         """Drag from a pixel to anywhere; sometimes Escape is pressed in between."""
@@ -198,7 +200,11 @@ class Purposes:
         if not self.session.timeline.marks:
             self.note("wants marks in the timeline")
             running = self.session.state == "running"
-            self._press(dock.run.pause if running else dock.run.run)
+            self._press(
+                dock.run_controls.pause_button
+                if running
+                else dock.run_controls.run_button
+            )
             return None
         self._scroll_to(dock.timeline.marks)
         return dock.timeline if self.session.timeline.marks else None
@@ -216,7 +222,7 @@ class Purposes:
             QTest.mouseClick(marks.viewport(), LEFT, pos=place)
             self._press(self._map().run.continue_button)
         else:
-            menu = timeline.menu(self.session.timeline.marks[row])
+            menu = timeline.make_mark_menu(self.session.timeline.marks[row])
             self._choose(menu)
             menu.deleteLater()
 
@@ -258,13 +264,13 @@ class Purposes:
         dock = self._map()
         if dock is None:
             return
-        controls = dock.game.controls
+        controls = dock.method_controls.controls
         number = self.rng.choice(OTHER_NEIGHBORS)
         self.note(f"wants {number} neighbours, and goes on")
         field = controls["n_neighbors"]
         if field.visible and field.enabled:
             field.value = number
-        both = (dock.run.continue_button, dock.run.run)
+        both = (dock.run_controls.continue_button, dock.run_controls.run_button)
         self._press(self.rng.choice(both))
 
     def change_dimensions(self) -> None:
@@ -277,7 +283,7 @@ class Purposes:
             self.note("napari's button for 2-D and 3-D")
             QTest.mouseClick(buttons.ndisplayButton, LEFT)
             return
-        widget = dock.game.controls["n_components"]
+        widget = dock.method_controls.controls["n_components"]
         self.note(f"wants other dimensions than {widget.value}")
         widget.value = self.rng.choice([x for x in widget.choices if x != widget.value])
 
@@ -286,7 +292,7 @@ class Purposes:
     def _choose_clusters(self, dock: GameDock, n: int) -> None:
         """Click on rows of the list of clusters."""
         dock.tabs.setCurrentIndex(0)
-        table = dock.clusters.table
+        table = dock.cluster_pane.table
         n_rows = table.model().rowCount()
         for turn in range(min(n, n_rows)):
             index = table.model().index(self.rng.randrange(n_rows), 0)
@@ -324,7 +330,7 @@ class Purposes:
         if dock is None:
             return
         self._choose_clusters(dock, self.rng.randint(1, 3))
-        action = dock.clusters.edits.recluster
+        action = dock.cluster_pane.edits.recluster
         if action.isEnabled():
             self.note(f"{action.text()!r}")
             action.trigger()
@@ -336,7 +342,7 @@ class Purposes:
         if dock is None:
             return
         self._choose_clusters(dock, self.rng.randint(1, 3))
-        edits: ClusterEdits = dock.clusters.edits
+        edits: ClusterEdits = dock.cluster_pane.edits
         for _ in range(self.rng.randint(1, 4)):
             action = getattr(edits, self.rng.choice(EDITS))
             if action.isEnabled():
@@ -359,4 +365,4 @@ class Purposes:
         self.open_sample()
         dock = self._dock(GameDock)
         if dock is not None and self.session.dataset is not None:
-            self._press(dock.run.run)
+            self._press(dock.run_controls.run_button)

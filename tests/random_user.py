@@ -42,10 +42,10 @@ from qtpy.QtCore import QEvent, QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.reading_process import LISTENER
-from napari_embedding_game.ui.compat import main_window_of
-from napari_embedding_game.ui.map_widget import give_back
-from napari_embedding_game.ui.tasks.worker import running_workers
-from napari_embedding_game.ui.workspace import workspace_of
+from napari_embedding_game.ui.compat import find_main_window
+from napari_embedding_game.ui.map_widget import release_memory
+from napari_embedding_game.ui.tasks.worker import count_running_workers
+from napari_embedding_game.ui.workspace import get_workspace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from person import PLUGIN, drop_files, entries, own_objects, turn_wheel
@@ -100,8 +100,8 @@ class RandomUser(Purposes):
         self.files = make_files(folder, seed)
         self.viewer = napari.Viewer(show=True)
         sys.excepthook = self._caught  # napari has set its own
-        self.window = main_window_of(self.viewer.window.main_menu)
-        self.session = workspace_of(self.viewer).session
+        self.window = find_main_window(self.viewer.window.main_menu)
+        self.session = get_workspace(self.viewer).session
         self.window.resize(self.rng.choice([1100, 1500]), self.rng.choice([760, 950]))
         self._answer_file_dialogs()
         self._dialogs = QTimer()
@@ -212,7 +212,9 @@ class RandomUser(Purposes):
             if not thread.name.startswith("embedding-game_")  # of the engine's one pool
             and thread.name not in ("tqdm_monitor", LISTENER)  # one for the process
         ]
-        workers = [f"{running_workers()} workers"] if running_workers() else []
+        workers = (
+            [f"{count_running_workers()} workers"] if count_running_workers() else []
+        )
         widgets = own_objects() - self._objects
         return [*threads, *workers, *(f"{n} {name}" for name, n in widgets.items())]
 
@@ -273,7 +275,7 @@ class RandomUser(Purposes):
 
     def own_docks(self) -> list[W.QDockWidget]:
         """Return the docks of this plugin."""
-        own, boxes = workspace_of(self.viewer).docks, self.window.findChildren
+        own, boxes = get_workspace(self.viewer).docks, self.window.findChildren
         return [x for x in boxes(W.QDockWidget) if any(map(x.isAncestorOf, own))]
 
     def docks(self) -> list[W.QDockWidget]:
@@ -585,7 +587,7 @@ def main() -> None:
         user.is_over.set()
         user.watcher.join()
         vars(user).clear()
-        give_back()
+        release_memory()
         if arguments.minutes:
             print(f"{seed} | {len(done)} | {held()}", flush=True)
         if errors or time.monotonic() >= end:

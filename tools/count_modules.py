@@ -82,15 +82,18 @@ def at_the_window() -> dict[str, dict[str, set[str]]]:
 def _counted(person: Person) -> dict[str, dict[str, set[str]]]:
     from qtpy.QtCore import QTimer
 
-    from napari_embedding_game.ui.tasks.worker import Latest
+    from napari_embedding_game.ui.tasks.worker import JobRunner
 
     dock = person.dock
-    clusters, repulsion = dock.clusters.slider.slider, dock.game.repulsion_slider
+    clusters, repulsion = (
+        dock.cluster_pane.slider.slider,
+        dock.method_controls.repulsion_slider,
+    )
     store = dock.controller.session_store
     saving = store.findChild(QTimer)
 
     def is_busy() -> bool:
-        parts = [*dock.findChildren(Latest), *store.findChildren(Latest)]
+        parts = [*dock.findChildren(JobRunner), *store.findChildren(JobRunner)]
         return any(part.is_busy for part in parts)
 
     def rest() -> None:

@@ -136,7 +136,7 @@ class Film:
 
 def drag_cluster(person: Person, film: Film) -> None:
     """Drag a middle-sized cluster by its name to the other side of the map."""
-    labels = person.dock.names
+    labels = person.dock.map_names
     drawn = person.dock.controller.scene.layers.projection()
     middles, _ = labels.label_positions_and_opacities(drawn)
     sizes = [cluster.size for cluster in labels.names.clusters]
@@ -163,10 +163,10 @@ def _point(place: np.ndarray) -> QPoint:
 
 def raise_repulsion(person: Person, film: Film) -> None:
     """Drag the handle of the repulsion to the right."""
-    slider = person.dock.game.repulsion_slider.native
+    slider = person.dock.method_controls.repulsion_slider.native
     person.show(slider)
     for exponent in np.linspace(np.log10(300), np.log10(700), 8):
-        person.dock.game.repulsion_slider.value = float(exponent)
+        person.dock.method_controls.repulsion_slider.value = float(exponent)
         person.rest(0.1)
         film.shoot()
     film.follow_run()
@@ -175,7 +175,7 @@ def raise_repulsion(person: Person, film: Film) -> None:
 def draw_large_picture(person: Person, film: Film) -> None:
     """Drag the handle of the large picture to the right."""
     person.dock.method_fold.set_expanded(True)
-    slider = person.dock.game.controls["large_picture"]
+    slider = person.dock.method_controls.controls["large_picture"]
     person.show(slider.native)
     for strength in np.linspace(0.5, 4, 8):
         slider.value = float(strength)
@@ -211,14 +211,14 @@ def brush(person: Person, film: Film) -> None:
 
 def lasso(person: Person, film: Film) -> None:
     """Draw around a part of the map."""
-    person.press(person.dock.select.lasso)
+    person.press(person.dock.selection_controls.lasso)
     _draw_circle(person, film, 90)
     person.press_escape()
 
 
 def _draw_circle(person: Person, film: Film, radius: float) -> None:
     """Draw around the middle of the largest cluster, and see who was selected."""
-    labels, canvas = person.dock.names, person.canvas
+    labels, canvas = person.dock.map_names, person.canvas
     drawn = person.dock.controller.scene.layers.projection()
     sizes = [cluster.size for cluster in labels.names.clusters]
     middle = labels.label_positions_and_opacities(drawn)[0][int(np.argmax(sizes))]
@@ -240,7 +240,7 @@ def _draw_circle(person: Person, film: Film, radius: float) -> None:
 
 def choose_numbers(person: Person, film: Film) -> None:
     """Drag the slider of the number of clusters down and up again."""
-    slider = person.dock.clusters.slider.slider
+    slider = person.dock.cluster_pane.slider.slider
     person.show(slider)
     begin = slider.value()
     for value in (*range(begin, 3, -1), *range(4, begin + 1)):
@@ -302,10 +302,10 @@ def begin(person: Person, path: Path, film: Film) -> None:
     """Open the cells and play the game."""
     person.open(path)
     person.session.settings.max_iter = MAX_ITER
-    stage = person.dock.run.stage
+    stage = person.dock.run_controls.stage
     person.wait(lambda: stage.text() == READY, "the engine")
     film.follow(0.6)
-    person.press(person.dock.run.run)
+    person.press(person.dock.run_controls.run_button)
     film.follow_run()
 
 

@@ -152,7 +152,7 @@ class Person:
         self.canvas = viewer.window._qt_viewer.canvas.native
         trigger(viewer.window.plugins_menu, PLUGIN, GAME)
         self.dock = viewer.window.dock_widgets[GAME]
-        self.inspector = self.dock.inspector
+        self.inspector = self.dock.selection_tab
         self.session = self.dock.controller.session
         self.n_clicks = 2
         """Clicks, menu entries and typed words up to now."""
@@ -173,7 +173,7 @@ class Person:
             It took too long; names `what`, and what the window complains about.
         """
         if not until(done):
-            trouble = self.dock.data.trouble.text()
+            trouble = self.dock.data_controls.trouble.text()
             raise TimeoutError(f"waited in vain for {what}: {trouble}")
 
     def rest(self, seconds: float) -> None:
@@ -185,12 +185,12 @@ class Person:
     def open(self, path: Path) -> None:
         """Choose Open > File… and the file."""
         with self.loading(), _answered("getOpenFileName", path):
-            self.choose_from(self.dock.data.start.open_button, "File…")
+            self.choose_from(self.dock.data_controls.start_panel.open_button, "File…")
 
     def open_images(self, folder: Path) -> None:
         """Choose Open > Folder… and the folder."""
         with self.loading(), _answered("getExistingDirectory", folder):
-            self.choose_from(self.dock.data.start.open_button, "Folder…")
+            self.choose_from(self.dock.data_controls.start_panel.open_button, "Folder…")
 
     def open_sample(self, words: str) -> None:
         """Choose a sample from napari's File menu by its name there."""
@@ -247,11 +247,11 @@ class Person:
     def prepare_again(self) -> None:
         """Prepare the counts in another way."""
         with self.loading():
-            self.press(self.dock.data.recipe.apply)
+            self.press(self.dock.data_controls.recipe_panel.apply)
 
     def run(self) -> None:
         """Press Run, and watch to the end."""
-        self.press(self.dock.run.run)
+        self.press(self.dock.run_controls.run_button)
         self.wait(lambda: self.session.state == "finished", "the end of the run")
         settle()
 
@@ -259,7 +259,7 @@ class Person:
         """Choose Save and the format, and the name of the file."""
         with _heard(self.dock.controller.writing.saved) as saved:
             with _answered("getSaveFileName", path):
-                self.choose_from(self.dock.run.save, path.suffix)
+                self.choose_from(self.dock.run_controls.save_button, path.suffix)
             self.wait(lambda: saved, "the file")
 
     # Mouse and keys
@@ -384,7 +384,7 @@ class Person:
 
     def open_tab(self, name: str) -> None:
         """Open a tab of the dock, or one inside its tabs, by its name."""
-        for tabs in (self.dock.tabs, self.inspector.tabs, self.dock.plots.tabs):
+        for tabs in (self.dock.tabs, self.inspector.tabs, self.dock.plots_tab.tabs):
             if tabs is not self.dock.tabs:
                 self.show(tabs)  # one that is closed may not know its tabs
             for place in range(tabs.count()):
@@ -482,11 +482,11 @@ class Person:
 
     def color_by(self, choice: str) -> None:
         """Choose what the colours mean."""
-        self.choose_in(self.dock.look.color_by, choice)
+        self.choose_in(self.dock.display_controls.color_by, choice)
 
     def split_by(self, choice: str) -> None:
         """Choose the column whose groups lie side by side."""
-        self.choose_in(self.dock.look.split_by, choice)
+        self.choose_in(self.dock.display_controls.split_by, choice)
 
     def choose_in(self, combo: QComboBox, choice: str) -> None:
         """Choose one of the choices of a box of the docks."""
@@ -501,7 +501,7 @@ class Person:
 
     def mix_samples(self, column: str) -> None:
         """Prepare the counts again, with the batches of a column mixed."""
-        self.choose_in(self.dock.data.batches, column)
+        self.choose_in(self.dock.data_controls.batches, column)
         self.prepare_again()
 
     def show_mark(self, place: int) -> None:
@@ -553,7 +553,7 @@ class Person:
 
     def set_clusters(self, n_clusters: int) -> None:
         """Type the number of clusters."""
-        box = self.dock.clusters.slider.number
+        box = self.dock.cluster_pane.slider.number
         self._count()
         repeat(
             lambda: _type(box.lineEdit(), str(n_clusters)),
@@ -574,12 +574,12 @@ class Person:
 
     def merge(self) -> None:
         """Press Merge."""
-        self._press_edit(self.dock.clusters.edits.merge)
+        self._press_edit(self.dock.cluster_pane.edits.merge)
         self.look_inside()
 
     def _press_edit(self, action: Any) -> None:
         """Press the button of an edit of the selected clusters."""
-        buttons = self.dock.clusters.edits.findChildren(QToolButton)
+        buttons = self.dock.cluster_pane.edits.findChildren(QToolButton)
         (button,) = (x for x in buttons if x.defaultAction() is action)
         self._count()
         self.show(button)

@@ -113,16 +113,16 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     dock, session = person.dock, person.session
     shoot("start")
     person.open(_made_cells(folder / "made_cells.h5ad"))
-    person.unfold(dock.data.recipe.fold)
+    person.unfold(dock.data_controls.recipe_panel.fold)
     shoot("ready")
     session.settings.max_iter = 200_000
-    person.press(dock.run.run)
+    person.press(dock.run_controls.run_button)
     person.wait(lambda: session.snapshot is not None, "the first frame")
     shoot("running")
-    person.press(dock.run.pause)
+    person.press(dock.run_controls.pause_button)
     person.wait(lambda: session.state == "paused", "the pause")
     shoot("paused")
-    person.press(dock.run.stop)
+    person.press(dock.run_controls.stop_button)
     person.wait(lambda: session.state == "stopped", "the stop")
     session.settings.max_iter = None
     for rate in (10.0, None):  # the first makes a collapse, and a warning
@@ -130,7 +130,9 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
         person.run()
         shoot("map" if rate is None else "warned")
     person.unfold(dock.trust_fold)
-    person.wait(lambda: "Trustworthy" in dock.trust.summary.text(), "the quality")
+    person.wait(
+        lambda: "Trustworthy" in dock.trust_controls.summary.text(), "the quality"
+    )
     shoot("quality")
     strip = dock.timeline
     strip.begin_comparison(session.timeline.marks[-1].number)
@@ -138,12 +140,12 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     person.press(strip.end)
     person.show_mark(len(session.timeline.marks) - 2)
     shoot("looking_back")
-    person.unfold(dock.game.more)
-    person.show(dock.game.more)
+    person.unfold(dock.method_controls.more)
+    person.show(dock.method_controls.more)
     shoot("method")
     person.show_mark(len(session.timeline.marks) - 1)
     person.split_by("sample")
-    person.show(dock.look)
+    person.show(dock.display_controls)
     shoot("split")
     person.split_by("Nothing: one map")
     person.choose(session.clusters.clusters[0].id)
@@ -169,7 +171,7 @@ def digits(person: Person, shoot: Shoot, folder: Path) -> None:
     person.look_away()
     shoot("pictures")
     person.press_escape()
-    person.press(person.dock.select.brush)
+    person.press(person.dock.selection_controls.brush)
     middle = person.canvas.rect().center()
     QTest.mousePress(person.canvas, LEFT, pos=middle)
     for step in range(12):
@@ -178,7 +180,7 @@ def digits(person: Person, shoot: Shoot, folder: Path) -> None:
     shoot("brush")
     QTest.mouseRelease(person.canvas, LEFT)
     person.rest(0.5)
-    person.press(person.dock.select.brush)
+    person.press(person.dock.selection_controls.brush)
     person.press_escape()
     for name, cluster in (("round and upright", first), ("others", second)):
         person.choose(cluster.id)
@@ -203,7 +205,7 @@ def space(person: Person, shoot: Shoot, folder: Path) -> None:
     """A map of three dimensions."""
     person.open_sample("Blood cells, PBMC (700 cells)")
     person.run()
-    person.dock.game.controls["n_components"].value = 3
+    person.dock.method_controls.controls["n_components"].value = 3
     person.wait(lambda: person.session.state == "finished", "the end in space")
     shoot("in_space")
 
@@ -236,7 +238,9 @@ def objects(person: Person, shoot: Shoot, folder: Path) -> None:
     person.wait(path.exists, "the session file")
     person.viewer.layers.clear()
     person.dock.controller.reading.open_session(path)
-    person.wait(lambda: not person.dock.data.relink.isHidden(), "what is missing")
+    person.wait(
+        lambda: not person.dock.data_controls.relink.isHidden(), "what is missing"
+    )
     shoot("relink")
 
 

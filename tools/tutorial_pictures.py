@@ -79,7 +79,10 @@ def cells(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
 
 def judge(person: Person) -> None:
     """Wait until it is known how good the map and how firm its clusters are."""
-    line, strip = person.dock.trust.summary, person.dock.clusters.slider.strip
+    line, strip = (
+        person.dock.trust_controls.summary,
+        person.dock.cluster_pane.slider.strip,
+    )
     person.wait(lambda: line.text().startswith("Trustworthy"), "the quality")
     person.wait(lambda: strip.firmness and strip.firmness.is_complete, "the firmness")
 
@@ -107,21 +110,21 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     """From counts of two conditions to the genes that differ, and the notebook."""
     began = time.perf_counter()
     person.open(data / "ifnb_pbmc_counts.h5ad")
-    recipe = person.dock.data.recipe
+    recipe = person.dock.data_controls.recipe_panel
     person.unfold(recipe.fold)
     person.press(recipe.doublets)
     shoot("conditions_quality")
     person.run()
-    print(person.dock.data.notes.text())
+    print(person.dock.data_controls.notes.text())
     person.unfold(person.dock.trust_fold)
-    person.wait(person.dock.trust.warning.isVisible, "the quality")
-    print(person.dock.trust.note.text())
-    person.show(person.dock.trust.note)
+    person.wait(person.dock.trust_controls.warning.isVisible, "the quality")
+    print(person.dock.trust_controls.note.text())
+    person.show(person.dock.trust_controls.note)
     person.split_by("stim")
     shoot("conditions_apart")
     person.mix_samples("stim")
     person.run()
-    note = person.dock.trust.note
+    note = person.dock.trust_controls.note
     person.wait(lambda: "same group" in note.text(), "the quality")
     print(note.text())
     person.show(note)
@@ -147,7 +150,7 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.look_away()
     shoot("conditions_gene")
     person.open_tab("Expression")
-    person.wait(lambda: person.dock.plots.expression.result, "the expression")
+    person.wait(lambda: person.dock.plots_tab.expression.result, "the expression")
     shoot("conditions_dots")
     with tempfile.TemporaryDirectory() as folder:
         person.save(Path(folder) / "ifnb.ipynb")

@@ -20,12 +20,12 @@ from qtpy.QtWidgets import QApplication, QFileDialog
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.projection import layer_projection
-from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.compat import find_canvas_widget
 from napari_embedding_game.ui.game_dock import SELECTION, GameDock
 from napari_embedding_game.ui.images.object_colors import COLOR
-from napari_embedding_game.ui.tasks.worker import running_workers
+from napari_embedding_game.ui.tasks.worker import count_running_workers
 from napari_embedding_game.ui.tour import Tour
-from napari_embedding_game.ui.workspace import open_workspace
+from napari_embedding_game.ui.workspace import make_workspace
 
 PATIENCE_MS = 60_000
 """How long a test waits for what must come: other tests run beside it."""
@@ -88,7 +88,7 @@ def qtbot(qtbot):
 @pytest.fixture(autouse=True)
 def no_thread_left(qtbot):
     yield
-    qtbot.waitUntil(lambda: running_workers() == 0)
+    qtbot.waitUntil(lambda: count_running_workers() == 0)
 
 
 @pytest.fixture(autouse=True)
@@ -109,13 +109,13 @@ def every_mouse_move_counts(monkeypatch):
 @pytest.fixture(autouse=True)
 def no_tour(monkeypatch):
     """Take the tour for seen, and write nothing into the user's settings."""
-    monkeypatch.setattr(Tour, "begin_once", lambda tour: None)
+    monkeypatch.setattr(Tour, "begin_if_unseen", lambda tour: None)
 
 
 @pytest.fixture(autouse=True)
 def no_warm_up(monkeypatch):
     """Load the engine where it runs: the warm-up of a dock outlives most tests."""
-    warm_up = "napari_embedding_game.ui.controller._warm_up"
+    warm_up = "napari_embedding_game.ui.controller._compile_and_warm_up"
     monkeypatch.setattr(warm_up, lambda compilers: None)
 
 
@@ -141,7 +141,7 @@ def session(engine, dataset):
 @pytest.fixture
 def workspace(viewer, session):
     """What the docks of the session share."""
-    return open_workspace(viewer, session)
+    return make_workspace(viewer, session)
 
 
 @pytest.fixture
@@ -164,8 +164,8 @@ class Inspector:
 
     def __init__(self, dock):
         self.dock, self.workspace = dock, dock.workspace
-        self.clusters, self.plots = dock.clusters, dock.plots
-        self.details = dock.inspector
+        self.clusters, self.plots = dock.cluster_pane, dock.plots_tab
+        self.details = dock.selection_tab
         self._tab = SELECTION
         self._selection = dock.workspace.session.selection
         self._selection.changed.connect(self._look, max_args=0)
@@ -177,7 +177,7 @@ class Inspector:
 
     @property
     def report(self):
-        return self.dock.inspector.report
+        return self.dock.selection_tab.report
 
     def show(self, tab=SELECTION):
         self._tab = tab
@@ -215,7 +215,7 @@ class Seen:
     """A shown window with the dock in it, and the mouse over its canvas."""
 
     def __init__(self, viewer, dock, qtbot):
-        self.viewer, self.dock, self.native = viewer, dock, canvas_widget(dock)
+        self.viewer, self.dock, self.native = viewer, dock, find_canvas_widget(dock)
         self._qtbot = qtbot
 
     @property
@@ -280,7 +280,7 @@ def click_run(qtbot, session):
     """Click on Run in a dock, wait for a state, and open what is folded."""
 
     def start(dock, until="finished"):
-        dock.run.run.click()
+        dock.run_controls.run_button.click()
         qtbot.waitUntil(lambda: session.state == until)
         for fold in (dock.data_fold, dock.method_fold, dock.look_fold):
             fold.set_expanded(True)
@@ -326,7 +326,7 @@ def save(qtbot, dock, answer):
 
     def save(path):
         words = "Session" if path.suffix == ".zip" else path.suffix
-        actions = dock.run.save.menu().actions()
+        actions = dock.run_controls.save_button.menu().actions()
         answer(path)
         with qtbot.waitSignal(dock.controller.writing.saved):
             next(a for a in actions if words in a.text()).trigger()
@@ -360,7 +360,7 @@ def person(make_napari_viewer, qtbot, person_at_the_window):
     person.session.settings.max_iter = 100
     yield person
     person.dock.close()
-    qtbot.waitUntil(lambda: running_workers() == 0, timeout=60_000)
+    qtbot.waitUntil(lambda: count_running_workers() == 0, timeout=60_000)
 
 
 @pytest.fixture

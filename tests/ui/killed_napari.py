@@ -29,7 +29,7 @@ def choose(dock):
 
 def main(path):
     session_store.FIRST_MS = session_store.SAVE_MS = SAVE_MS
-    controller._warm_up = lambda compilers: None  # loaded where it runs
+    controller._compile_and_warm_up = lambda compilers: None  # loaded where it runs
     viewer = napari.Viewer()
     dock = open_dock(viewer)
     session = dock.controller.session

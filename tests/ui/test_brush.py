@@ -13,7 +13,7 @@ import worlds
 from napari_embedding_game.session.quality import make_comparison_job
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.layers import COMPARED
-from napari_embedding_game.ui.compat import main_window_of
+from napari_embedding_game.ui.compat import find_main_window
 from worlds import click
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
@@ -52,10 +52,10 @@ def painter(seen, session, monkeypatch):
 
 def test_a_stroke_becomes_the_selection(painter, seen, qtbot, session):
     dock, points, camera = seen.dock, seen.layers.points, seen.viewer.scene.camera
-    dock.select.lasso.click()
-    dock.select.brush.click()
-    assert not dock.select.lasso.isChecked()
-    assert dock.select.tool_hint.isVisible()
+    dock.selection_controls.lasso.click()
+    dock.selection_controls.brush.click()
+    assert not dock.selection_controls.lasso.isChecked()
+    assert dock.selection_controls.tool_hint.isVisible()
     before, center = points.data.copy(), camera.center
     painter.press(0, 8)
     qtbot.settle()
@@ -77,7 +77,7 @@ def test_a_stroke_becomes_the_selection(painter, seen, qtbot, session):
 
 
 def keys_and_a_double_click_are_napari_s_once_it_is_put_away(painter, seen):
-    select, camera = seen.dock.select, seen.viewer.scene.camera
+    select, camera = seen.dock.selection_controls, seen.viewer.scene.camera
     (far,), zoom = painter.path(10, 10), camera.zoom
     far += QPoint(60, 60)
     for times in (1, 2):
@@ -154,12 +154,12 @@ def test_gestures_and_keys_are_the_map_s_where_it_is_and_as_long_as_it_is(
     keys_of_other_layers_are_theirs(seen, session)
     dock.mouse.toggle_tool("brush")
     shown = on_show(dock)
-    click(dock.larger)
+    click(dock.larger_map)
     assert on_show(dock) != shown
     session.load(worlds.rows(np.eye(40)))
     qtbot.waitUntil(lambda: not len(viewer.layers))
     assert not dock.mouse.tool
-    assert not dock.larger.isChecked()
+    assert not dock.larger_map.isChecked()
     assert on_show(dock) == shown
     viewer.add_image(np.zeros((9, 40, 40)))
     for n_displayed, key in ((2, NONE), (3, SHIFT)):
@@ -171,13 +171,15 @@ def test_gestures_and_keys_are_the_map_s_where_it_is_and_as_long_as_it_is(
         assert (camera.center, camera.angles) != before
     viewer.layers.clear()
     viewer.dims.ndisplay = 2
-    dock.run.run.click()
+    dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert painter.stroke(0, 12) == []
 
 
 def on_show(dock):
-    return [box for box in main_window_of(dock).findChildren(Panel) if box.isVisible()]
+    return [
+        box for box in find_main_window(dock).findChildren(Panel) if box.isVisible()
+    ]
 
 
 def beside_the_map_the_mouse_is_napari_s(painter, seen, session, qtbot):

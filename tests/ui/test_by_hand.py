@@ -9,12 +9,12 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 import worlds
-from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.compat import find_canvas_widget
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.inspector.cluster_pane import MISPLACED, SIZE
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import FoldingSection
-from napari_embedding_game.ui.workspace import open_workspace
+from napari_embedding_game.ui.workspace import make_workspace
 
 BY_TAB = Qt.FocusPolicy.TabFocus
 EXPLAINED = (W.QSpinBox, W.QDoubleSpinBox, W.QComboBox, W.QPushButton, W.QSlider)
@@ -25,7 +25,7 @@ LEFT, CONTROL = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier
 def choose(person, cluster):
     """Click the row of a cluster."""
     person.dock.tabs.setCurrentIndex(MAP)
-    table = person.dock.clusters.table
+    table = person.dock.cluster_pane.table
     person.wait(lambda: bool(table.rows_with_keys([cluster])), "the row")
     index = table.model().index(table.rows_with_keys([cluster])[0], 0)
     table.scrollTo(index)
@@ -68,7 +68,7 @@ def write(text):
 @pytest.fixture
 def person(make_napari_viewer, session, engine, person_at_the_window):
     viewer = make_napari_viewer(show=True)
-    open_workspace(viewer, session)
+    make_workspace(viewer, session)
     viewer.window.resize(1400, 900)
     person = person_at_the_window.Person(viewer)
     viewer.window.activate()
@@ -114,10 +114,10 @@ def the_wheel_scrolls_the_dock_from_wherever_it_turns(person, qtbot):
     for over in (
         bar,
         area.viewport(),
-        game.game.controls["method"].native,
-        game.game.repulsion_slider.native,
-        game.game.controls["large_picture"].native,
-        game.game.controls["n_neighbors"].native,
+        game.method_controls.controls["method"].native,
+        game.method_controls.repulsion_slider.native,
+        game.method_controls.controls["large_picture"].native,
+        game.method_controls.controls["n_neighbors"].native,
     ):
         settings = person.session.settings.value
         bar.setValue(0)
@@ -126,7 +126,7 @@ def the_wheel_scrolls_the_dock_from_wherever_it_turns(person, qtbot):
         assert bar.value() > 0, over
         assert person.session.settings.value == settings
     person.session.look.color_by = "counts"  # its legend has handles
-    handles = game.look.legend.scale.slider
+    handles = game.display_controls.legend.scale.slider
     limits = handles.value()
     bar.setValue(0)
     turn_wheel(handles)
@@ -136,7 +136,7 @@ def the_wheel_scrolls_the_dock_from_wherever_it_turns(person, qtbot):
 
 def a_number_is_typed_key_by_key_and_counts_at_its_end(person):
     person.dock.method_fold.set_expanded(True)
-    game, settings = person.dock.game, person.session.settings
+    game, settings = person.dock.method_controls, person.session.settings
     landmarks = game.controls["n_landmarks"].native
     for field, text, name in (
         (landmarks, "300", "n_landmarks"),
@@ -180,7 +180,7 @@ def f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(person, qtbot):
     choose(person, 2)
     focus(person, person.canvas)
     press(Qt.Key.Key_F2)
-    table = person.dock.clusters.table
+    table = person.dock.cluster_pane.table
     qtbot.waitUntil(lambda: table.isAncestorOf(QApplication.focusWidget()))
     write("T 235")
     press(Qt.Key.Key_Return)
@@ -195,7 +195,7 @@ def f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(person, qtbot):
     assert not session.clusters.clustering.by_id[2].is_named
     press(Qt.Key.Key_Z, CONTROL | Qt.KeyboardModifier.ShiftModifier)
     assert is_named("T 235")
-    search = person.dock.clusters.search
+    search = person.dock.cluster_pane.search
     focus(person, search)
     write("ab")
     press(Qt.Key.Key_Z, CONTROL)
@@ -265,9 +265,9 @@ def markers_are_sorted_and_copied_as_a_table(person, named_genes, qtbot):
 
 
 def the_share_of_misplaced_points_is_shown(person):
-    table, numbers = person.dock.clusters.table, person.inspector.numbers
-    assert "5.0% misplaced" in person.dock.trust.summary.text()
-    assert not person.dock.trust.summary.isHidden()
+    table, numbers = person.dock.cluster_pane.table, person.inspector.numbers
+    assert "5.0% misplaced" in person.dock.trust_controls.summary.text()
+    assert not person.dock.trust_controls.summary.isHidden()
     model = table.model()
     far = {model.index(row, MISPLACED).data() for row in range(model.rowCount())}
     assert far == {"10%", "0%"}
@@ -292,7 +292,7 @@ def stops(root):
 
 
 def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qtbot):
-    canvas, search = canvas_widget(game), game.clusters.search
+    canvas, search = find_canvas_widget(game), game.cluster_pane.search
     canvas.setFocus()
     qtbot.waitUntil(canvas.hasFocus)
     QTest.keyClick(canvas, Qt.Key.Key_F, CONTROL)
@@ -308,9 +308,9 @@ def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qt
     QTest.keyClick(focused, Qt.Key.Key_Escape)
     assert session.selection.is_empty
     QTest.keyClick(canvas, Qt.Key.Key_F2)  # there is nothing to name
-    game.clusters.table.rows_picked.emit([2, 9], False)  # 9 was listed, and is gone
+    game.cluster_pane.table.rows_picked.emit([2, 9], False)  # 9 was listed, and is gone
     assert session.selection.clusters == (2,)
-    table = game.clusters.table
+    table = game.cluster_pane.table
     table.setFocus()
     cell = table.visualItemRect(table.item(0, SIZE)).center()
     QTest.mouseDClick(table.viewport(), LEFT, pos=cell)  # KDE: a click does as much
@@ -335,8 +335,8 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
 
     session.selection.select(3)
     session.look.color_by = "counts"  # no list of clusters then
-    game.clusters.edits.rename.trigger()
-    title = game.inspector.title
+    game.cluster_pane.edits.rename.trigger()
+    title = game.selection_tab.title
     for key, name in (("Escape", "3"), ("Return", "Mono")):
         type_into(title, "Mono")
         QTest.keyClick(title, getattr(Qt.Key, f"Key_{key}"))
@@ -344,28 +344,28 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
         assert session.selection.clusters == (3,)
         assert session.clusters.clustering.by_id[3].name == name
         assert title.text().endswith(name)
-        game.inspector.edit_name()
+        game.selection_tab.edit_name()
     type_into(title, "Mono 2")
     session.selection.select(0)  # by a script: the cursor stays
     QTest.keyClick(title, Qt.Key.Key_Return)
     names = [session.clusters.clustering.by_id[one].name for one in (3, 0)]
     assert names == ["Mono 2", "0"]
-    game.inspector.edit_name()
+    game.selection_tab.edit_name()
     session.selection.select(3)
-    game.inspector.edit_name()  # of what is selected by now
+    game.selection_tab.edit_name()  # of what is selected by now
     assert title.text().endswith("Mono 2")
     QTest.keyClick(title, Qt.Key.Key_Escape)
     session.selection.select(3)
     game.tabs.setCurrentIndex(PLOTS)
-    game.plots.tabs.setCurrentWidget(game.plots.expression)
-    genes = game.plots.expression.genes
+    game.plots_tab.tabs.setCurrentWidget(game.plots_tab.expression)
+    genes = game.plots_tab.expression.genes
     genes.setFocus()
     type_into(genes, "a, b")
     QTest.keyClick(genes, Qt.Key.Key_Escape)
     assert session.selection.clusters == (3,)
     session.look.color_by = CLUSTER
     game.tabs.setCurrentIndex(MAP)
-    number = game.clusters.slider.number
+    number = game.cluster_pane.slider.number
     number.setFocus()
     type_into(number, "2")
     labels = (np.arange(40) % 3).astype(np.int32)
@@ -387,19 +387,19 @@ def tab_goes_down_the_tab_and_passes_over_what_is_folded(person):
         found = [widget for widget in stops(game) if page.isAncestorOf(widget)]
         places = [widget.mapTo(game, widget.rect().center()).y() for widget in found]
         assert (np.diff(places) > -9).all(), found  # beside another, some pixels
-    game.game.more.set_expanded(True)
+    game.method_controls.more.set_expanded(True)
     for widget in game.findChildren(W.QWidget):
         if widget.focusPolicy() & BY_TAB and type(widget) not in HAVE_TEXTS:
             assert widget.accessibleName() or getattr(widget, "text", str)(), widget
         if type(widget) in EXPLAINED and widget.isVisibleTo(game):
             tip = widget.toolTip() or widget.parentWidget().toolTip()
             assert tip or isinstance(widget.parentWidget(), FoldingSection), widget
-    focus(person, game.run.run)
+    focus(person, game.run_controls.run_button)
     press(Qt.Key.Key_Space)  # it hides
     assert game.isAncestorOf(QApplication.focusWidget())
     person.wait(lambda: person.session.state == "finished", "the end")
     game.tabs.tabBar().hide()  # as before there is a map
-    canvas_widget(game).setFocus()
+    find_canvas_widget(game).setFocus()
     reached = (press(Qt.Key.Key_Tab) or QApplication.focusWidget() for _ in range(40))
     assert any(map(game.isAncestorOf, reached))
     game.tabs.tabBar().show()

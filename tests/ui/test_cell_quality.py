@@ -41,10 +41,10 @@ def source(tmp_path):
 @pytest.fixture
 def recipe(dock, load, source):
     load(source)
-    dock.data.recipe.fold.set_expanded(True)
-    dock.data.recipe.numbers["min_genes"].value = 20
-    dock.data.recipe.numbers["n_comps"].value = 7
-    return dock.data.recipe
+    dock.data_controls.recipe_panel.fold.set_expanded(True)
+    dock.data_controls.recipe_panel.numbers["min_genes"].value = 20
+    dock.data_controls.recipe_panel.numbers["n_comps"].value = 7
+    return dock.data_controls.recipe_panel
 
 
 def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
@@ -69,7 +69,10 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     load(recipe.apply.click)
     dataset = dock.workspace.session.dataset
     assert np.flatnonzero(~dataset.kept).tolist() == [0, 1, *range(50, 60)]
-    assert "10 of 60 cells left out because they have more" in dock.data.notes.text()
+    assert (
+        "10 of 60 cells left out because they have more"
+        in dock.data_controls.notes.text()
+    )
     assert cells.view.findText("Doublet scores") < 0  # these are no counts any more
     assert told.text().startswith("48 of 60 cells stay.")
     recipe.doublets.setChecked(True)
@@ -116,7 +119,7 @@ def test_a_plot_is_whole_while_preparation_is_open_in_a_window_of_any_height(
 def test_what_was_typed_stays_when_another_file_fails(
     qtbot, recipe, dock, tmp_path, source
 ):
-    numbers, batches = recipe.numbers, dock.data.batches
+    numbers, batches = recipe.numbers, dock.data_controls.batches
     numbers["max_mito"].value = 5
     batches.set_choices([("none", None), ("day", "day")])  # as of a file with samples
     batches.value = "day"
@@ -130,21 +133,21 @@ def test_what_was_typed_stays_when_another_file_fails(
     assert batches.isHidden()
     qtbot.waitUntil(lambda: reading.stage is None)
     assert recipe.recipe() == before
-    assert dock.run.run.text() == "Prepare and run"
+    assert dock.run_controls.run_button.text() == "Prepare and run"
 
 
 def test_a_number_counts_that_is_being_typed(qtbot, recipe, dock, monkeypatch):
     asked = []
     reload = lambda then, recipe: asked.append(recipe)  # noqa: E731
-    monkeypatch.setattr(dock.controller.reading, "reload", reload)
+    monkeypatch.setattr(dock.controller.reading, "reload_with_options", reload)
     field = recipe.numbers["max_counts"].native
     dock.activateWindow()
-    dock.run.run.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # as on macOS
+    dock.run_controls.run_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # as on macOS
     field.setFocus()
     qtbot.waitUntil(field.hasFocus)
     field.selectAll()
     QTest.keyClicks(field, "480")
-    QTest.mouseClick(dock.run.run, LEFT)
+    QTest.mouseClick(dock.run_controls.run_button, LEFT)
     assert asked.pop().max_counts == 480
 
 
@@ -156,7 +159,7 @@ def test_cells_are_drawn_by_sample_where_rows_were_left_out(
     cells.X[:, 0] = np.geomspace(300, 30_000, 60).round()
     cells.X[3, 5] = np.nan
     cells.write_h5ad(tmp_path / "gaps.h5ad")
-    reading, panel = dock.controller.reading, dock.data.recipe
+    reading, panel = dock.controller.reading, dock.data_controls.recipe_panel
     with qtbot.waitSignal(reading.loaded, timeout=30_000):
         drop = ReadOptions(missing="drop")
         reading.load(FileSource(tmp_path / "gaps.h5ad"), drop)
@@ -189,14 +192,14 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     dock, qtbot, load, crowd, play, save, tmp_path
 ):
     load(FileSource(crowd))
-    panel = dock.data.recipe
+    panel = dock.data_controls.recipe_panel
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     panel.fold.set_expanded(True)
     worlds.choose(panel.cells.view, "Doublet scores")  # seen before any is left out
     canvas = panel.cells.canvas
     counts = read_h5ad(crowd)
     for batch in ("day", None):  # as the recipe is going to score them
-        dock.data.batches.value = batch
+        dock.data_controls.batches.value = batch
         qtbot.waitUntil(lambda: canvas.plot is not None)
         assert canvas.plot.axes == ("Doublet scores",)
         scores = canvas.plot.values["Doublet scores"]
@@ -217,7 +220,10 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
         f"counts, {413 - n} doublets."
     )
     found = told.text()
-    for box, value in ((panel.numbers["max_mito"], 60), (dock.data.batches, "day")):
+    for box, value in (
+        (panel.numbers["max_mito"], 60),
+        (dock.data_controls.batches, "day"),
+    ):
         former, box.value = box.value, value  # others may be found then
         assert told.text().endswith("Doublets are found among those that stay.")
         box.value = former
@@ -244,7 +250,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     dock, qtbot, load, crowd, play, save, monkeypatch, tmp_path
 ):
     load(FileSource(crowd))
-    panel = dock.data.recipe
+    panel = dock.data_controls.recipe_panel
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     panel.doublets.click()
     load(panel.apply.click)
@@ -263,7 +269,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     with monkeypatch.context() as context:
         context.setattr("scanpy.pp.pca", again)
         context.setattr("scanpy.pp.scrublet", again)
-        load(dock.data.start.choose_file)
+        load(dock.data_controls.start_panel.open_chosen_file)
     np.testing.assert_array_equal(session.dataset.X, before.X)
     pd.testing.assert_frame_equal(session.dataset.obs, before.obs)
     assert session.dataset.notes == before.notes
@@ -274,10 +280,10 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     assert panel.state.text() == told
     assert panel.numbers["n_comps"].value == 7
     assert panel.apply.isVisibleTo(panel)
-    assert dock.data.batches.isVisibleTo(dock.data)
-    assert "day" in dock.data.batches.choices
-    assert dock.run.stage.text().startswith("Opened.")
-    assert dock.run.continue_button.isVisible()
+    assert dock.data_controls.batches.isVisibleTo(dock.data_controls)
+    assert "day" in dock.data_controls.batches.choices
+    assert dock.run_controls.stage.text().startswith("Opened.")
+    assert dock.run_controls.continue_button.isVisible()
     (part,) = (place.key for place in maps.maps if place.key != maps.current)
     maps.open(part)
     np.testing.assert_array_equal(session.dataset.X, before.X[:100])

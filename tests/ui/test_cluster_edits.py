@@ -240,7 +240,7 @@ def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
     assert not is_in_title or title.hasFocus()
     clusters.update_from_game(labels, 4)
     played.details.refresh()
-    played.clusters.catch_up()
+    played.clusters.update_view()
     if is_in_title:
         title.clearFocus()
         title.setFocus()

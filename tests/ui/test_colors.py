@@ -25,7 +25,7 @@ from napari_embedding_game.ui.style.coloring import (
     name_in_file,
 )
 from napari_embedding_game.ui.style.legend import LegendView
-from napari_embedding_game.ui.tasks.writing import colors_of
+from napari_embedding_game.ui.tasks.writing import find_map_colors
 
 
 def test_what_can_colour_names_before_numbers(dataset):
@@ -163,12 +163,12 @@ def test_colours_and_order_of_the_file_are_everywhere(tmp_path, dock, play, sess
     assert seen == ["#ff0000", "#00ff00", "#e0e0e0"]  # seen on a white canvas, too
     rows = assign_rows(RowChoice("kind"), session.dataset, session.clusters.clustering)
     assert rows.categories.tolist() == [*"CAB"]
-    figure = colors_of(dock.workspace)
+    figure = find_map_colors(dock.workspace)
     assert figure.levels.categories.tolist() == [*"CAB"]
     assert (figure.rgba[figure.levels.codes == 1] == [0, 1, 0, 1]).all()
 
-    dock.clusters.edits.more.aboutToShow.emit()
-    dock.clusters.edits.use.trigger()
+    dock.cluster_pane.edits.more.aboutToShow.emit()
+    dock.cluster_pane.edits.use.trigger()
     named = {c.name: c.color for c in session.clusters.clusters}
     assert named == dict(zip([*"CAB"], seen, strict=True))
 

@@ -6,10 +6,10 @@ import numba
 
 
 def test_a_run_that_waits_for_compiled_loops_says_so(dock, session, engine, qtbot):
-    run = dock.run
+    run = dock.run_controls
     dock.show()
     engine.gate.clear()
-    run.run.click()
+    run.run_button.click()
     qtbot.waitUntil(lambda: run.stage.text() == "Finding neighbours …")
     compiled = numba.njit(lambda x: x + 1)
     thread = threading.Thread(target=compiled, args=(1,))

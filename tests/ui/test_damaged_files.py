@@ -7,7 +7,7 @@ import psutil
 from anndata import AnnData
 
 from napari_embedding_game.session.file import archive
-from napari_embedding_game.ui.workspace import open_workspace
+from napari_embedding_game.ui.workspace import make_workspace
 
 PLACE = "uns/embedding_game/session"
 
@@ -48,7 +48,7 @@ def readers():
 def test_a_damaged_file_does_no_harm_to_the_window(
     window, session, from_menu, qtbot, person_at_the_window, tmp_path
 ):
-    maps = open_workspace(window, session).maps
+    maps = make_workspace(window, session).maps
     title = person_at_the_window.GAME
     from_menu(window.window.plugins_menu, person_at_the_window.PLUGIN, title)
     data = window.window.dock_widgets[title].data

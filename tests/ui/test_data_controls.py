@@ -40,28 +40,28 @@ def test_reading_tells_its_stage_and_can_be_cancelled(
 ):
     source, before = Staged(dataset), session.dataset
     dock.controller.reading.load(source)
-    qtbot.waitUntil(lambda: "Reading X" in dock.data.summary.text())
-    assert dock.data.cancel.isVisibleTo(dock.data)
-    assert dock.data.bar.value() == 40
-    dock.data.cancel.click()
-    assert "40 rows" in dock.data.summary.text()
-    assert not dock.data.bar.isVisibleTo(dock.data)
+    qtbot.waitUntil(lambda: "Reading X" in dock.data_controls.summary.text())
+    assert dock.data_controls.cancel.isVisibleTo(dock.data_controls)
+    assert dock.data_controls.bar.value() == 40
+    dock.data_controls.cancel.click()
+    assert "40 rows" in dock.data_controls.summary.text()
+    assert not dock.data_controls.bar.isVisibleTo(dock.data_controls)
     source.gate.set()
     qtbot.waitUntil(source.closed.is_set)
     qtbot.settle()
     assert session.dataset is before
-    assert dock.data.trouble.isHidden()
+    assert dock.data_controls.trouble.isHidden()
     # Of two wishes the newest is loaded.
     late = Staged(dataset.subset(np.arange(40) < 30))
     dock.controller.reading.load(late)
-    qtbot.waitUntil(lambda: "Reading X" in dock.data.summary.text())
+    qtbot.waitUntil(lambda: "Reading X" in dock.data_controls.summary.text())
     looked = []  # at all values, in which threads
     note = lambda X: looked.append(threading.current_thread())  # noqa: E731
     monkeypatch.setattr(read_result, "looks_like_counts", note)
 
     def open_sample():
         dock.controller.reading.load(SampleSource("digits"))
-        assert dock.data.summary.text().startswith("Reading the sample digits")
+        assert dock.data_controls.summary.text().startswith("Reading the sample digits")
 
     load(open_sample)
     assert looked
@@ -72,7 +72,7 @@ def test_reading_tells_its_stage_and_can_be_cancelled(
     assert session.dataset.name == "digits"
     last = Staged(dataset)
     dock.controller.reading.load(last)
-    qtbot.waitUntil(lambda: "Reading X" in dock.data.summary.text())
+    qtbot.waitUntil(lambda: "Reading X" in dock.data_controls.summary.text())
     last.gate.set()
     dock.close()  # waits until nothing is read any more
     assert last.closed.is_set()
@@ -84,14 +84,14 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     table = pd.DataFrame(rows, columns=["area", "red mean", "red sd", "kind 1"])
     table.to_csv(tmp_path / "cells.csv", index=False)
     load(FileSource(tmp_path / "cells.csv"))
-    panel = dock.data.columns
+    panel = dock.data_controls.columns_panel
     assert "4 of 4" in panel.button.text()
     panel.set_expanded(True)
     panel.none.click()
     assert panel.apply.isHidden()
     panel.filter.setText("red")
     panel.all.click()
-    assert panel.chosen() == ("red mean", "red sd")
+    assert panel.ticked_columns() == ("red mean", "red sd")
     load(panel.apply.click)
     assert session.dataset.var_names == ("red mean", "red sd")
     assert "2 of 4" in panel.button.text()
@@ -100,7 +100,7 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
 
 def test_batches_are_offered_by_their_column_and_mixed(dock, session, load, tmp_path):
     pytest.importorskip("harmonypy")
-    data, panel = dock.data, dock.data.recipe
+    data, panel = dock.data_controls, dock.data_controls.recipe_panel
     barcode = [f"id{i}" for i in range(60)]
     cells = worlds.raw_counts(day=["mon", "tue"] * 30, barcode=barcode)
     cells.write_h5ad(tmp_path / "counts.h5ad")
@@ -136,35 +136,35 @@ def test_what_was_not_read_leaves_the_former_wish(
 ):
     np.save(tmp_path / "counts.npy", worlds.raw_counts().X.astype(int))
     load(FileSource(tmp_path / "counts.npy"))
-    recipe = dock.data.recipe
+    recipe = dock.data_controls.recipe_panel
     recipe.numbers["min_genes"].value, recipe.numbers["n_comps"].value = 20, 7
     load(recipe.apply.click)
     if how == "cancelled":
         waiting = Staged(None)
         dock.controller.reading.load(waiting)
-        dock.data.cancel.click()
+        dock.data_controls.cancel.click()
         waiting.gate.set()
     else:
         recipe.numbers["min_genes"].value = 10_000
         recipe.apply.click()
         qtbot.waitUntil(lambda: not dock.controller.reading.stage, timeout=10_000)
-        assert "change that number" in dock.data.trouble.text()
+        assert "change that number" in dock.data_controls.trouble.text()
     assert not recipe.apply.isHidden()
-    load(dock.data.drop.click)
+    load(dock.data_controls.drop.click)
     assert session.dataset.X.shape == (60, 7)
     waiting = Staged(None)
     dock.controller.reading.load(waiting)
     dock.controller.reading.cancel()
     waiting.gate.set()
-    assert dock.data.drop.isChecked()
-    assert not dock.data.drop.isHidden()
+    assert dock.data_controls.drop.isChecked()
+    assert not dock.data_controls.drop.isHidden()
 
 
 def test_a_tube_of_cytometry_has_events(dock, load, read_here, tmp_path):
     path = tmp_path / "tube.fcs"
     worlds.cytometry(path)
     load(lambda: dock.controller.reading.open_file(path))
-    assert "300 events × 2 values" in dock.data.summary.text()
+    assert "300 events × 2 values" in dock.data_controls.summary.text()
 
 
 def wandering(n_frames=6):
@@ -181,12 +181,12 @@ def test_a_movie_is_measured_frame_by_frame_and_what_may_be_one_is_asked_for(
     dock, load, viewer, session
 ):
     """Never as one volume, smeared along time, without a word."""
-    panel, movie = dock.data.measure, wandering()
+    panel, movie = dock.data_controls.measure_panel, wandering()
     viewer.add_labels(movie, name="moving")
     data = load(panel.measure.click)
     assert len(data.obs) == 24  # four cells in six frames
     assert data.obs.index[:2].tolist() == ["time 0 label 1", "time 0 label 2"]
-    assert "measured by itself" in dock.data.notes.text()
+    assert "measured by itself" in dock.data_controls.notes.text()
     viewer.layers.clear()
     still = np.repeat(movie[:1], 6, axis=0)
     labels = viewer.add_labels(still, name="still")
@@ -194,9 +194,9 @@ def test_a_movie_is_measured_frame_by_frame_and_what_may_be_one_is_asked_for(
     assert "Choose the first axis of 'still'" in panel.text.text()
     panel.measure.click()
     assert session.dataset is data  # nothing was measured
-    assert "Choose the first axis" in dock.data.trouble.text()
+    assert "Choose the first axis" in dock.data_controls.trouble.text()
     worlds.choose(panel.axis, "Depth (z)")
-    assert dock.data.trouble.isHidden()
+    assert dock.data_controls.trouble.isHidden()
     data = load(panel.measure.click)
     assert "volume" in data.profile_names
     assert viewer.dims.axis_labels == ("-3", "-2", "-1")  # as napari names them

@@ -20,38 +20,38 @@ from napari_embedding_game.ui.style.coloring import choice_of_column
 def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     layers = play()
     plain = layers.points.size[0]
-    dock.look.pressure.setChecked(True)
+    dock.display_controls.pressure.setChecked(True)
     sizes = layers.points.size / plain
     np.testing.assert_allclose(sizes[session.snapshot.pressure == 0], 1)
     assert sizes.max() == pytest.approx(MAX_MAGNIFIED)
     session.selection.select_points(np.arange(20))  # stands out by colour alone
     np.testing.assert_allclose(layers.points.size / plain, sizes)
     session.selection.clear()
-    dock.look.pressure.setChecked(False)
+    dock.display_controls.pressure.setChecked(False)
     np.testing.assert_allclose(layers.points.size, plain)
     far = session.snapshot.stretch > MISPLACED_STRETCH
     assert 0 < far.sum() < len(far)
-    dock.look.color_by.value = "Stretch"
+    dock.display_controls.color_by.value = "Stretch"
     colors = layers.points.face_color
     assert len(np.unique(colors[far], axis=0)) == 1
     assert not np.array_equal(colors[far][0], colors[~far][0])
-    scale = dock.look.legend.scale
+    scale = dock.display_controls.legend.scale
     assert [scale.low.text(), scale.high.text()] == [
         "0",
         f"{MISPLACED_STRETCH:.3g}",
     ]
-    figures = dock.trust.figures
+    figures = dock.trust_controls.figures
     assert figures.frame.loc["unlike_share"].iloc[2] == "–"  # nobody knows
     isolation = np.ones(40, np.float32)
     isolation[[4, 5, 6]] = OUTLIER_ISOLATION + 1, np.inf, OUTLIER_ISOLATION
     known = replace(session.snapshot, isolation=isolation)
     session.restore(replace(session.to_saved_map(), snapshot=known))
     assert figures.frame.loc["unlike_share"].iloc[2] == "5.0%"
-    dock.look.color_by.value = "Isolation"
+    dock.display_controls.color_by.value = "Isolation"
     colors = layers.points.face_color
     assert len(np.unique(colors[[4, 5, 6]], axis=0)) == 1
     assert not np.array_equal(colors[4], colors[0])
-    scale = dock.look.legend.scale
+    scale = dock.display_controls.legend.scale
     assert [scale.low.text(), scale.high.text()] == [
         "1",
         f"{OUTLIER_ISOLATION:.3g}",
@@ -61,8 +61,8 @@ def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
 def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     layers = play()
     session.look.color_by = "b"
-    assert dock.look.color_by.value == "b"
-    scale = dock.look.legend.scale
+    assert dock.display_controls.color_by.value == "b"
+    scale = dock.display_controls.legend.scale
     session.add_columns(
         Dataset.with_map_column, "depth", np.linspace(812.5, 23456.5, 40)
     )
@@ -86,8 +86,8 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     assert not np.array_equal(layers.points.face_color, before)
     session.look.color_by = "c"
     assert session.look.limits is None
-    dock.look.color_by.value = "Cluster"
-    assert "c" in dock.look.color_by.choices
+    dock.display_controls.color_by.value = "Cluster"
+    assert "c" in dock.display_controls.color_by.choices
 
 
 def test_what_a_person_does_to_the_layers_is_kept(
@@ -104,22 +104,22 @@ def test_what_a_person_does_to_the_layers_is_kept(
         dock.controller.scene.render_map()
         np.testing.assert_array_equal(layers.points.data, before)
     # Landmarks that were far and are hidden make no map small.
-    dock.look.landmarks.setChecked(True)
+    dock.display_controls.landmarks.setChecked(True)
     far = replace(shown, landmarks=shown.landmarks * 50)
     for session.snapshot, least, most in ((far, 5_000, np.inf), (shown, 0, 2_000)):
         dock.controller.scene.render_map()
         layers.refresh_thumbnails_and_extents()
         assert least < np.ptp(layers.landmarks.extent.world[:, 0]) < most
-        dock.look.landmarks.setChecked(False)
+        dock.display_controls.landmarks.setChecked(False)
     layers.points.visible = False
-    dock.run.run.click()
+    dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.snapshot not in (None, shown))
     qtbot.waitUntil(lambda: session.state == "finished")
     assert not layers.points.visible
     layers.points.remove([3, 4])
     assert layers.projection() is None  # nothing under the mouse is another point
     assert layers.points is None
-    assert "was removed" in dock.run.message.text()
+    assert "was removed" in dock.run_controls.message.text()
 
 
 def test_marks_are_seen_on_whatever_colour_the_canvas_has(dock, play, monkeypatch):
@@ -162,7 +162,7 @@ def test_the_map_has_the_units_of_whatever_lies_beside_it(dock, play, monkeypatc
     viewer = dock.controller.scene.viewer
     image = viewer.add_image(np.zeros((20, 30)), units=("um", "um"), scale=(0.5, 0.5))
     layers = play()
-    dock.look.landmarks.setChecked(True)
+    dock.display_controls.landmarks.setChecked(True)
 
     def units():
         assert viewer.layers.extent.units is not None  # all agree

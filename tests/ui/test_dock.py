@@ -33,39 +33,39 @@ def test_one_button_is_to_be_pressed_next_and_does_all_that_is_needed(
     load, dock, play, session, qtbot, tmp_path, viewer
 ):
     assert main_buttons(dock) == ["Run"]
-    assert "Press Run" in dock.run.stage.text()
+    assert "Press Run" in dock.run_controls.stage.text()
     play()
     assert main_buttons(dock) == []
     session.load(None)
     assert main_buttons(dock) == ["Open…"]
-    assert not dock.look.isVisibleTo(dock)
+    assert not dock.display_controls.isVisibleTo(dock)
     layer = viewer.add_labels(worlds.field(0, 16, (60, 60))[1])
     assert main_buttons(dock) == ["Measure and run"]
-    QTest.mouseClick(dock.run.run, LEFT)
+    QTest.mouseClick(dock.run_controls.run_button, LEFT)
     qtbot.waitUntil(lambda: session.state == "finished")
     assert len(session.dataset.objects) == 16
     viewer.layers.remove(layer)
     np.save(tmp_path / "counts.npy", worlds.raw_counts().X.astype(int))
     load(lambda: drop(dock, tmp_path / "counts.npy"))
     assert main_buttons(dock) == ["Prepare and run"]
-    assert dock.run.plain.isVisibleTo(dock)
-    dock.data.recipe.numbers["min_genes"].value = 20
-    dock.data.recipe.numbers["n_comps"].value = 7
-    QTest.mouseClick(dock.run.run, LEFT)
+    assert dock.run_controls.plain_button.isVisibleTo(dock)
+    dock.data_controls.recipe_panel.numbers["min_genes"].value = 20
+    dock.data_controls.recipe_panel.numbers["n_comps"].value = 7
+    QTest.mouseClick(dock.run_controls.run_button, LEFT)
     qtbot.waitUntil(lambda: session.state == "finished")
     assert session.dataset.X.shape == (60, 7)
-    assert not dock.run.plain.isVisibleTo(dock)
+    assert not dock.run_controls.plain_button.isVisibleTo(dock)
 
 
 def test_a_file_is_dropped_on_the_dock(load, dock, tmp_path, qtbot):
     path = tmp_path / "cells.csv"
     path.write_text("a,b\n" + "\n".join(f"{i},{i % 3}" for i in range(20)))
     load(lambda: drop(dock, path))
-    assert dock.data.title.text() == "cells.csv"
+    assert dock.data_controls.title.text() == "cells.csv"
     drop(dock, tmp_path / "absent.csv")
-    qtbot.waitUntil(lambda: "absent.csv" in dock.data.trouble.text())
+    qtbot.waitUntil(lambda: "absent.csv" in dock.data_controls.trouble.text())
     drop(dock, tmp_path / "earlier.zip")
-    qtbot.waitUntil(lambda: "earlier.zip" in dock.data.trouble.text())
+    qtbot.waitUntil(lambda: "earlier.zip" in dock.data_controls.trouble.text())
 
 
 def drop(dock, path):
@@ -81,8 +81,8 @@ def drop(dock, path):
 
 def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
     def shown():
-        run = dock.run
-        buttons = (run.run, run.pause, run.stop, run.save)
+        run = dock.run_controls
+        buttons = (run.run_button, run.pause_button, run.stop_button, run.save_button)
         return "".join("x" if b.isVisibleTo(dock) else "." for b in buttons)
 
     assert shown() == "x..."
@@ -93,14 +93,14 @@ def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state == "paused")
     assert shown() == ".xx."
-    assert dock.run.pause.text() == "Resume"
+    assert dock.run_controls.pause_button.text() == "Resume"
     assert main_buttons(dock) == ["Resume"]
-    dock.run.pause.click()
+    dock.run_controls.pause_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert shown() == "x..x"
-    assert dock.run.run.text() == "Run again"
-    assert "Finished" in dock.run.stage.text()
-    assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "25%"
+    assert dock.run_controls.run_button.text() == "Run again"
+    assert "Finished" in dock.run_controls.stage.text()
+    assert dock.trust_controls.figures.frame.loc["pressured_share"].iloc[2] == "25%"
     layers, shot = dock.controller.scene.layers, session.snapshot
     for layer, places in (
         (layers.points, shot.embedding),
@@ -115,7 +115,7 @@ def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
 
 def test_what_needs_a_restart_says_so_as_pca_with_its_own_edges(dock, session, play):
     play()
-    game, run = dock.game, dock.run
+    game, run = dock.method_controls, dock.run_controls
     method, affinity = game.controls["method"], game.controls["affinity"]
     assert (game.repulsion.min, game.repulsion.max) == (10, 10_000)  # 300 by default
     assert game.stale.isHidden()
@@ -136,7 +136,7 @@ def test_what_needs_a_restart_says_so_as_pca_with_its_own_edges(dock, session, p
         assert game.controls[name].native.isHidden()
     play()
     assert "Finished" in run.stage.text()
-    assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "–"
+    assert dock.trust_controls.figures.frame.loc["pressured_share"].iloc[2] == "–"
     affinity.value = "inner_products"
     method.value = "game"
     assert affinity.value == session.settings.affinity == "auto"
@@ -165,7 +165,7 @@ CHOSEN = {
 
 
 def test_every_setting_of_the_engine_has_its_control(dock, session):
-    game, settings = dock.game, session.settings
+    game, settings = dock.method_controls, session.settings
     for name, value in CHOSEN.items():
         game.controls[name].value = value
     assert {name: getattr(settings.value, name) for name in CHOSEN} == CHOSEN
@@ -207,19 +207,19 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
     qtbot.addWidget(again)
     try:
         assert not shown_alone
-        assert again.look.color_by.value == "c"
-        assert again.look.split_by.value == session.look.split_by == ""
-        assert again.game.controls["learning_rate"].value == 0.5
-        assert not again.game.stale.isHidden()
+        assert again.display_controls.color_by.value == "c"
+        assert again.display_controls.split_by.value == session.look.split_by == ""
+        assert again.method_controls.controls["learning_rate"].value == 0.5
+        assert not again.method_controls.stale.isHidden()
         colors = color_by_column("c", session.dataset).rgba
         session.selection.select_points(np.arange(5))
         shown = again.controller.scene.layers.points.face_color
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
         assert len(np.unique(shown[:, :3], axis=0)) > 4  # not those of the clusters
         session.look.color_by = "kind"
-        assert len(again.look.legend.levels.frame) == 2
-        assert again.run.run.text() == "Run again"
-        again.run.run.click()
+        assert len(again.display_controls.legend.levels.frame) == 2
+        assert again.run_controls.run_button.text() == "Run again"
+        again.run_controls.run_button.click()
         qtbot.waitUntil(lambda: session.state == "finished")
         assert [layer.name for layer in viewer.layers] == ["embedding", "landmarks"]
     finally:
@@ -232,30 +232,30 @@ def test_a_failure_is_told_and_mended_and_the_dock_usable_again(
     for error in (RuntimeError("CUDA error"), MemoryError()):
         engine.fail_at, engine.error = 30, error
         layers = play("failed")
-        assert not dock.run.message.isHidden()
-        assert dock.run.message.property("role") == "error"
+        assert not dock.run_controls.message.isHidden()
+        assert dock.run_controls.message.property("role") == "error"
         world = layers.to_world(session.snapshot.embedding)
         np.testing.assert_allclose(layers.points.data, world, atol=1e-3)
         assert session.snapshot.iteration == 20
         engine.fail_at = None
         play()
-        assert dock.run.message.isHidden()
+        assert dock.run_controls.message.isHidden()
     engine.warning = "The points are collapsing: raise the repulsion."
     engine.remedy = {"repulsion": 900.0, "landmark_learning_rate": None}
     play()
-    mend = dock.run.remedy_button
+    mend = dock.run_controls.remedy_button
     assert mend.isVisibleTo(dock)
     assert mend.text() == "Run with Repulsion 900"  # the rate is automatic already
-    assert dock.run.message.text() == engine.warning
-    assert dock.run.message.property("role") == "warning"
+    assert dock.run_controls.message.text() == engine.warning
+    assert dock.run_controls.message.property("role") == "warning"
     engine.warning, engine.remedy = "", {}
     QTest.mouseClick(mend, LEFT)
     assert session.settings.repulsion == 900
-    assert dock.game.repulsion.value == 900
+    assert dock.method_controls.repulsion.value == 900
     qtbot.waitUntil(lambda: session.state == "finished")
     assert engine.games[-1].repulsion == 900
     assert not mend.isVisibleTo(dock)
-    assert not dock.run.message.isVisibleTo(dock)
+    assert not dock.run_controls.message.isVisibleTo(dock)
 
 
 # Data
@@ -286,24 +286,24 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     source = Table(dataset)
     before = session.dataset
     dock.controller.reading.load(source)
-    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
-    assert dock.data.trouble.text() == (
+    qtbot.waitUntil(lambda: not dock.data_controls.trouble.isHidden())
+    assert dock.data_controls.trouble.text() == (
         "cells.csv has 3 missing values in 2 of 42 rows: leave them out (tick the box "
         "below)."
     )
     assert session.dataset is before
-    assert dock.controller.reading.latest is None  # Run is of the data on show
-    assert not dock.data.drop.isHidden()
-    load(dock.data.drop.click)
-    assert dock.data.trouble.isHidden()
+    assert dock.controller.reading.latest_request is None  # Run is of the data on show
+    assert not dock.data_controls.drop.isHidden()
+    load(dock.data_controls.drop.click)
+    assert dock.data_controls.trouble.isHidden()
     assert source.asked == [(None, "error"), (None, "drop")]
-    assert dock.data.summary.text() == (
+    assert dock.data_controls.summary.text() == (
         "40 rows × 5 values, from X\nGroups: kind. Numbers: counts."
     )
     dock.controller.reading.load(other := Table(dataset))
-    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
-    assert not dock.data.drop.isChecked()  # as it is of the data on show
-    load(dock.data.drop.click)
+    qtbot.waitUntil(lambda: not dock.data_controls.trouble.isHidden())
+    assert not dock.data_controls.drop.isChecked()  # as it is of the data on show
+    load(dock.data_controls.drop.click)
     assert other.asked == [(None, "error"), (None, "drop")]
 
 
@@ -313,13 +313,13 @@ def test_the_table_of_the_selected_layer(load, qtbot, viewer, session, dock, pla
         features={"area": np.arange(20.0), "shape": np.sqrt(np.arange(20))},
         name="nuclei",
     )
-    load(dock.data.start.layer_button.click)
+    load(dock.data_controls.start_panel.layer_button.click)
     assert session.dataset.X.shape == (20, 2)
     before = session.dataset
     play()
     assert viewer.layers.selection.active is dock.controller.scene.layers.points
-    dock.data.start.layer_button.click()  # the map itself is no source
-    assert dock.data.trouble.text() == NO_TABLE
+    dock.data_controls.start_panel.layer_button.click()  # the map itself is no source
+    assert dock.data_controls.trouble.text() == NO_TABLE
     assert session.dataset is before
 
 
@@ -351,8 +351,8 @@ def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
     again = GameDock(viewer, dock.workspace, warm_up=False)
     qtbot.addWidget(again)
     for opened in (dock, again):
-        controls = {widget.name: widget for widget in opened.game.controls}
-        shown = {**controls, "repulsion": opened.game.repulsion}
+        controls = {widget.name: widget for widget in opened.method_controls.controls}
+        shown = {**controls, "repulsion": opened.method_controls.repulsion}
         assert {name: shown[name].value for name in ODD} == ODD
     assert {name: getattr(settings, name) for name in ODD} == ODD
     again.close()

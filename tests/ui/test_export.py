@@ -31,7 +31,7 @@ from napari_embedding_game.session.timeline import count_bytes
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import PLOTS, GameDock
 from napari_embedding_game.ui.tasks import session_store
-from napari_embedding_game.ui.tasks.save_dialog import OTHER_DATA, ask
+from napari_embedding_game.ui.tasks.save_dialog import OTHER_DATA, ask_save_path
 from napari_embedding_game.ui.tasks.writing import NO_MAP, WritingTask
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -43,7 +43,7 @@ def test_every_format_is_written(play, dock, save, tmp_path):
     endings = (one for kinds, _ in save_menu.FORMATS.values() for one in kinds)
     for ending in endings:
         assert save(tmp_path / f"map{ending}").stat().st_size > 0, ending
-        assert f"Saved map{ending}" in dock.run.stage.text()
+        assert f"Saved map{ending}" in dock.run_controls.stage.text()
     a_save_on_the_quiet_that_fails_leaves_the_tab(dock)
 
 
@@ -52,7 +52,7 @@ def a_save_on_the_quiet_that_fails_leaves_the_tab(dock):
     dock.tabs.setCurrentIndex(PLOTS)
     dock.controller.session_store.trouble.emit("The disk is full.")
     assert dock.tabs.currentIndex() == PLOTS
-    told = dock.clusters.message
+    told = dock.cluster_pane.message
     assert (told.text(), told.isVisible()) == ("The disk is full.", True)
 
 
@@ -73,13 +73,13 @@ def test_what_a_file_does_not_hold_is_said(
         n_gone = len(marks) - len(names)
         assert n_gone > 0
         assert names[0] == "the one to show"
-        assert dock.run.stage.text() == (
+        assert dock.run_controls.stage.text() == (
             f"Saved {path.name}. Not in the file: {n_gone} of {len(marks)} earlier "
             "maps, as the oldest without a name are left out beyond 0 MB (right-click "
             "one to rename it: a named map is always kept)."
         )
     save(tmp_path / "map.csv")
-    assert dock.run.stage.text() == "Saved map.csv."
+    assert dock.run_controls.stage.text() == "Saved map.csv."
 
 
 def test_a_file_is_replaced_if_a_person_agrees(
@@ -88,7 +88,10 @@ def test_a_file_is_replaced_if_a_person_agrees(
     play()
     there = answer(tmp_path / "map").with_suffix(".csv")
     there.write_text("precious")
-    actions, trouble = dock.run.save.menu().actions(), dock.data.trouble
+    actions, trouble = (
+        dock.run_controls.save_button.menu().actions(),
+        dock.data_controls.trouble,
+    )
     for agrees in (False, True):
         asked = Mock(return_value=BUTTONS.Yes if agrees else BUTTONS.No)
         monkeypatch.setattr(QMessageBox, "question", asked)
@@ -175,7 +178,9 @@ def test_what_is_shared_names_no_folder(
     cells = session.snapshot.embedding
     session.placed_on = PlacedOn(reference, cells, cells)
 
-    share = next(x for x in dock.run.save.menu().actions() if x.isCheckable())
+    share = next(
+        x for x in dock.run_controls.save_button.menu().actions() if x.isCheckable()
+    )
     share.setChecked(True)
     sent = tmp_path / "sent"
     sent.mkdir()
@@ -246,11 +251,11 @@ def test_a_session_goes_on_where_it_was_saved(
     np.testing.assert_allclose(layers.points.data, world, atol=1e-3)
     assert session.clusters.clustering.by_id[2].name == "B cells"
     assert session.selection.clusters == (2,)
-    assert other.game.repulsion.value == 700
-    assert other.game.controls["max_iter"].value == 400
-    assert other.run.stage.text().startswith("Opened.")
-    assert other.run.save.isVisibleTo(other)
-    other.run.run.click()
+    assert other.method_controls.repulsion.value == 700
+    assert other.method_controls.controls["max_iter"].value == 400
+    assert other.run_controls.stage.text().startswith("Opened.")
+    assert other.run_controls.save_button.isVisibleTo(other)
+    other.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert "B cells" in [cluster.name for cluster in session.clusters.clusters]
 
@@ -264,14 +269,19 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
     other = again()
     other.controller.reading.open_session(path)
     qtbot.waitUntil(lambda: other.controller.scene.layers.points is not None)
-    assert "is missing" in other.data.trouble.text()
-    assert "40 rows, from" in other.data.summary.text()
+    assert "is missing" in other.data_controls.trouble.text()
+    assert "40 rows, from" in other.data_controls.summary.text()
     session = other.controller.session
-    assert (session.look.color_by, other.look.color_by.value) == ("Cluster", "Cluster")
-    other.run.run.click()
-    assert "are not loaded" in other.run.message.text()
+    assert (session.look.color_by, other.display_controls.color_by.value) == (
+        "Cluster",
+        "Cluster",
+    )
+    other.run_controls.run_button.click()
+    assert "are not loaded" in other.run_controls.message.text()
     other.controller.writing.save(tmp_path / "run.gif")
-    assert "run of this map cannot be played again" in other.data.trouble.text()
+    assert (
+        "run of this map cannot be played again" in other.data_controls.trouble.text()
+    )
     assert session.clusters.clustering.by_id[2].name == "B cells"
 
 
@@ -321,7 +331,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
     assert given == ["B cells"]
     for name in ("look", "selected", "settings", "view"):
         assert getattr(last, name) == getattr(present, name)
-    qtbot.waitUntil(lambda: "Saved automatically at" in dock.run.saved.text())
+    qtbot.waitUntil(lambda: "Saved automatically at" in dock.run_controls.saved.text())
     gate, begun, told = threading.Event(), [], []
 
     def slow(*_, **__):
@@ -332,7 +342,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
     look.show_names = True
     qtbot.waitUntil(lambda: len(begun) == 1)
     store.saved.connect(lambda: told.append(store))
-    store.start_new()  # other data come: what is being saved is of former ones
+    store.finish_autosave()  # other data come: what is being saved is of former ones
     gate.set()
     qtbot.waitUntil(lambda: len(begun) == 2)
     assert told == []
@@ -363,29 +373,31 @@ def test_a_save_that_fails_while_something_is_read_is_told(
     dock.controller.writing.save(tmp_path / "full.zip")
     dock.controller.writing.save(tmp_path / "next.zip")
     load(FileSource(table))
-    assert "still being written" in dock.run.stage.text()
+    assert "still being written" in dock.run_controls.stage.text()
     held("full.zip")
-    qtbot.waitUntil(lambda: "the disk is full" in dock.data.trouble.text())
-    assert "still being written" not in dock.run.stage.text()
-    assert "40 rows" in dock.data.summary.text()
+    qtbot.waitUntil(lambda: "the disk is full" in dock.data_controls.trouble.text())
+    assert "still being written" not in dock.run_controls.stage.text()
+    assert "40 rows" in dock.data_controls.summary.text()
     held("next.zip")
     with qtbot.waitSignal(dock.controller.writing.saved):
         dock.controller.writing.save(tmp_path / "next.zip")
-    assert dock.data.trouble.text() == ""
+    assert dock.data_controls.trouble.text() == ""
 
     def come_meanwhile(*_):  # other data, while a name is asked for
         load(FileSource(table))
         return str(tmp_path / "late.csv"), ""
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", come_meanwhile)
-    dock.run.save.menu().actions()[1].trigger()
-    assert dock.run.message.text() == OTHER_DATA
+    dock.run_controls.save_button.menu().actions()[1].trigger()
+    assert dock.run_controls.message.text() == OTHER_DATA
 
 
 def test_the_name_of_a_layer_is_proposed_as_windows_takes_it(monkeypatch):
     monkeypatch.setattr(QFileDialog, "getSaveFileName", asked := Mock())
     asked.return_value = "", ""
-    ask(None, Mock(dataset=SimpleNamespace(name="0 :: DAPI?")), "map", {".csv": ""})
+    ask_save_path(
+        None, Mock(dataset=SimpleNamespace(name="0 :: DAPI?")), "map", {".csv": ""}
+    )
     assert asked.call_args[0][2] == "0 __ DAPI__map.csv"
 
 

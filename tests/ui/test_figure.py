@@ -32,7 +32,7 @@ def in_their_order(drawn):
     return drawn[np.argsort(paint_order(len(drawn)))]
 
 
-def colors_of(axes):
+def find_map_colors(axes):
     return in_their_order(axes.collections[0].get_facecolors())
 
 
@@ -52,17 +52,17 @@ def test_places_and_colours_are_those_on_the_screen(play, session, dataset, save
     turned = np.column_stack([-up, right]), layers.points.data
     for one, other in zip(*(each.T for each in turned), strict=True):
         assert np.corrcoef(one, other)[0, 1] == pytest.approx(1)
-    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
+    np.testing.assert_allclose(find_map_colors(axes), layers.points.face_color)
     assert "B cells (10)" in names_in(axes)
     session.look.color_by = "kind"
     axes = saved()[0]
-    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
-    np.testing.assert_allclose(colors_of(axes)[10], MISSING)
+    np.testing.assert_allclose(find_map_colors(axes), layers.points.face_color)
+    np.testing.assert_allclose(find_map_colors(axes)[10], MISSING)
     assert names_in(axes) == ["B (10)", "T (20)", "(missing) (10)"]
     session.look.color_by = "b"
     session.look.limits = (-0.25, 0.5)
     axes, bar = saved()
-    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
+    np.testing.assert_allclose(find_map_colors(axes), layers.points.face_color)
     assert bar.get_ylim() == (-0.25, 0.5)
     assert bar.get_ylabel() == "b"
 
@@ -85,5 +85,5 @@ def test_the_figure_has_the_names_that_the_map_has(play, dock, session, saved):
     assert ((x, y) <= high).all()
     session.look.color_by = "kind"  # numbers would seem to be of that
     assert list(written_on(saved()[0])) == [r"B \$cells\$"]
-    dock.look.names.click()  # Show names, in the dock
+    dock.display_controls.names.click()  # Show names, in the dock
     assert not written_on(saved()[0])

@@ -32,7 +32,7 @@ def session():
 def shown(qtbot, inspector, session):
     inspector.resize(420, 1000)
     inspector.show(MAP)
-    QTest.mouseClick(inspector.dock.run.run, LEFT)
+    QTest.mouseClick(inspector.dock.run_controls.run_button, LEFT)
     strip = inspector.clusters.slider.strip
     is_complete = lambda: getattr(strip.firmness, "is_complete", False)  # noqa: E731
     qtbot.waitUntil(is_complete, timeout=60_000)
@@ -51,7 +51,7 @@ def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
     assert strip.isVisible()
     assert strip.firmness.suggested == (3,)
     assert session.clusters.n_clusters != 3
-    place = QPoint(strip.middle_of(3), strip.height() // 2)
+    place = QPoint(strip.find_bar_middle(3), strip.height() // 2)
     QTest.mouseClick(strip, LEFT, pos=place)
     assert session.clusters.n_clusters == 3
     sizes = sorted(cluster.size for cluster in session.clusters.clusters)
@@ -60,14 +60,14 @@ def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
     p = strip.firmness.of(3).separation.p
     assert f"(p = {p:.1g}). Suggested, fine" in strip.toolTip()
     strip.show_firmness(replace(strip.firmness, suggested=(2, 3)))
-    assert "Suggested, coarse" in strip.text(2)
+    assert "Suggested, coarse" in strip.describe_number(2)
     for number, x in ((2, 1), (3, strip.width() - 1)):
         QTest.mouseClick(strip, LEFT, pos=QPoint(x, strip.height() - 2))
         assert session.clusters.n_clusters == number
         low = QPoint(x, strip.height() - 3)
         begin = f"{number} clusters: "  # and not of the bar above
         qtbot.waitUntil(lambda at=low, s=begin: tip_at(strip, at).startswith(s))
-    assert strip.text(4).startswith("4 clusters: ")
+    assert strip.describe_number(4).startswith("4 clusters: ")
     session.load(None)
     qtbot.waitUntil(lambda: not strip.isVisible())
 
@@ -96,7 +96,7 @@ def test_two_clusters_are_two_and_the_halves_of_one_are_not(qtbot, shown, sessio
     apart = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
     session.load(rows(apart, space="obsp['distances']"))
     session.settings.update(metric="precomputed", max_iter=20, n_landmarks=30)
-    QTest.mouseClick(shown.dock.run.run, LEFT)
+    QTest.mouseClick(shown.dock.run_controls.run_button, LEFT)
     qtbot.waitUntil(lambda: session.state == "finished")
     session.clusters.set_n_clusters(3)
     session.selection.replace([c.id for c in session.clusters.clusters[:2]])

@@ -29,8 +29,8 @@ def panel(session, dock, dataset, play):
     play()
     dock.show()
     dock.look_fold.set_expanded(True)
-    dock.look.gene_sets.set_expanded(True)
-    return dock.look.gene_sets
+    dock.display_controls.gene_sets.set_expanded(True)
+    return dock.display_controls.gene_sets
 
 
 def test_typed_genes_colour_the_map_and_are_offered(
@@ -41,19 +41,19 @@ def test_typed_genes_colour_the_map_and_are_offered(
     QTest.keyClicks(panel.name, "mine")
     click(panel.score)
     qtbot.waitUntil(lambda: session.look.color_by == "mine")
-    assert dock.look.color_by.value == "mine"
+    assert dock.display_controls.color_by.value == "mine"
     score = session.dataset.obs["mine"].to_numpy()
     assert score[:10].min() > score[10:].max()
     assert panel.state.text() == ("mine: 4 of 5 genes found. Not in the data: nope.")
     session.selection.select(0)
     assert "mine" in inspector.details.column.choices
     inspector.show(MAP)
-    assert isinstance(dock.look.legend, LegendView)
-    scale = dock.look.legend.scale
+    assert isinstance(dock.display_controls.legend, LegendView)
+    scale = dock.display_controls.legend.scale
     assert scale.high.text() != ""
     assert scale.bar.width() > scale.width() / 2
     session.look.color_by = "Cluster"
-    assert "mine" in dock.look.color_by.choices
+    assert "mine" in dock.display_controls.color_by.choices
 
 
 def test_a_score_is_of_the_data_that_it_was_asked_of(
@@ -72,7 +72,7 @@ def test_a_score_is_of_the_data_that_it_was_asked_of(
     assert panel.state.text() == "Scoring …"
     session.load(replace(dataset))  # another file, with as many rows
     go_on.set()
-    qtbot.waitUntil(lambda: not panel._scoring.is_busy)
+    qtbot.waitUntil(lambda: not panel._score_jobs.is_busy)
     assert not session.dataset.added
 
 

@@ -22,15 +22,15 @@ def test_a_map_of_a_file_is_shown_doubted_and_played_on(
     cells.write_h5ad(tmp_path / "cells.h5ad")
 
     dock = person.dock
-    session, run = dock.controller.session, dock.run
+    session, run = dock.controller.session, dock.run_controls
     person_at_the_window.drop_files(person.viewer, tmp_path / "cells.h5ad")
     qtbot.waitUntil(
         lambda: session.dataset is not None and run.given_button.isVisible()
     )
     for name, given in maps.items():  # the second beside the first, which stays
-        run.maps.aboutToShow.emit()
+        run.given_maps_menu.aboutToShow.emit()
         assert [one.text() for one in run.given_button.menu().actions()] == [*maps]
-        run.maps.actions()[[*maps].index(name)].trigger()
+        run.given_maps_menu.actions()[[*maps].index(name)].trigger()
         qtbot.waitUntil(
             lambda: session.state == "finished" and run.given_button.isVisible()
         )
@@ -41,8 +41,8 @@ def test_a_map_of_a_file_is_shown_doubted_and_played_on(
     dock.timeline.begin_comparison(other.number)
     qtbot.waitUntil(lambda: session.view.comparison is not None)
     dock.timeline.end.click()
-    assert dock.look.color_by.value == "cell_type"
-    qtbot.waitUntil(lambda: "misplaced" in dock.trust.summary.text())
+    assert dock.display_controls.color_by.value == "cell_type"
+    qtbot.waitUntil(lambda: "misplaced" in dock.trust_controls.summary.text())
 
     qtbot.waitUntil(run.continue_button.isVisible)
     click(run.continue_button)

@@ -93,7 +93,7 @@ def test_the_composition_is_of_the_best_column_until_another_is_chosen(
     session.selection.select(1)
     qtbot.waitUntil(lambda: inspector.report.column == "counts")
     assert inspector.report.composition["level"][0].startswith("300 to")
-    dock.look.color_by.value = "cell_type"
+    dock.display_controls.color_by.value = "cell_type"
     assert details.column.value == "cell_type"
     play()
     assert details.column.value == "cell_type"
@@ -170,7 +170,7 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     place = view.visualRect(view.model().index(4, 0)).center()
     QTest.mouseClick(view.viewport(), LEFT, CONTROL, place)
     assert set(session.selection.rows) == {picked, view.rows[4]}
-    qtbot.waitUntil(lambda: not inspector.details._reporting.is_busy)
+    qtbot.waitUntil(lambda: not inspector.details._report_jobs.is_busy)
     assert view.count() == 9
     session.selection.select_points(np.array([2, 12, 22]))
     qtbot.waitUntil(lambda: view.count() == 3)
@@ -284,7 +284,7 @@ def test_list_and_box_of_a_running_game(qtbot, played, session):
     session.selection.select(lowest)
     assert bar.value() > 0
     bar.setValue(0)
-    played.clusters.catch_up()
+    played.clusters.update_view()
     assert bar.value() == 0
     assert session.selection.clusters == (lowest,)
 
@@ -366,17 +366,17 @@ def test_markers_follow_edits_of_the_clusters_and_their_names(
     pane, edits = show_markers(dataset), inspector.clusters.edits
     session.selection.select(2)
     qtbot.waitUntil(lambda: told() == (10, "Cluster 2"))
-    dock.clusters.slider.number.setValue(2)
+    dock.cluster_pane.slider.number.setValue(2)
     qtbot.waitUntil(lambda: told() == (20, "Cluster 2"))
     assert pane.state.text().startswith("20 cells against 20.")
-    dock.clusters.slider.number.setValue(4)
+    dock.cluster_pane.slider.number.setValue(4)
     qtbot.waitUntil(lambda: told() == (10, "Cluster 2"))
     session.selection.replace([2, 3])
     edits.merge.trigger()
     qtbot.waitUntil(lambda: told() == (20, "2 + 3"))
     (merged,) = session.selection.clusters
     dock.tabs.setCurrentIndex(PLOTS)
-    plots = dock.plots
+    plots = dock.plots_tab
     plots.tabs.setCurrentWidget(plots.volcano)
     inspector.details.renamed.emit(merged, "T cells", None)
     qtbot.waitUntil(lambda: told() == (20, "T cells"))
@@ -446,7 +446,7 @@ def test_two_conditions_are_compared_and_saved(
     assert told == ["Selection against all the rest", "stim: STIM against CTRL"]
     samples_are_compared_where_a_column_names_them(qtbot, pane, session, save)
     session.load(dataset)
-    pane.catch_up()
+    pane.update_view()
     assert pane.test.currentText() == "Wilcoxon"
     assert pane.test.count() == 2
     assert not list(session.comparisons)

@@ -38,14 +38,14 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
 ):
     path, ids = table
     dataset = load(FileSource(path))
-    linked, panel = dock.controller.workspace.linked, dock.data.join
+    linked, panel = dock.controller.workspace.linked, dock.data_controls.join_panel
     assert dataset.objects.label_ids.tolist() == ids.tolist()
     assert linked.current.labels is nuclei
     assert linked.current.images == (viewer.layers["stain"],)
     assert panel.layer.value is nuclei
     assert panel.column.value == "ObjectNumber"
     assert "24 of 24 rows match a label of 'nuclei'" in panel.text.text()
-    assert "match a label" not in dock.data.notes.text()
+    assert "match a label" not in dock.data_controls.notes.text()
     play()
     shown = session.snapshot
     session.selection.select_points(np.array([3]))
@@ -63,7 +63,7 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
     qtbot.waitUntil(lambda: linked.current is None)
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
     qtbot.waitUntil(lambda: linked.current is not None)
-    load(lambda: dock.controller.reading.reload(columns=("area", "tone")))
+    load(lambda: dock.controller.reading.reload_with_options(columns=("area", "tone")))
     qtbot.waitUntil(lambda: linked.current is not None)
     assert linked.current.labels is again
 
@@ -81,25 +81,29 @@ def test_the_annotation_of_a_layer_is_joined_with_its_labels(
     }
     nuclei.metadata["adata"] = adata
     viewer.layers.selection.active = nuclei
-    load(dock.data.start.layer_button.click)
+    load(dock.data_controls.start_panel.layer_button.click)
     assert session.dataset.objects.label_ids.tolist() == ids.tolist()
     del nuclei.metadata["adata"]  # its own table then
     nuclei.features = pd.DataFrame({"size": np.sqrt(ids), "Label": ids[::-1]})
-    load(dock.data.start.layer_button.click)
+    load(dock.data_controls.start_panel.layer_button.click)
     assert session.dataset.objects.label_ids.tolist() == ids[::-1].tolist()
 
 
 def test_labels_that_come_later_are_offered(viewer, dock, load, table, qtbot):
     path, _ = table
     load(FileSource(path))
-    assert dock.data.join.isHidden()
+    assert dock.data_controls.join_panel.isHidden()
     viewer.add_labels(np.eye(40, dtype=int), name="other")
-    qtbot.waitUntil(lambda: not dock.data.join.isHidden())
-    load(lambda: setattr(dock.data.join.layer, "value", viewer.layers["other"]))
-    hint = dock.data.join.text
+    qtbot.waitUntil(lambda: not dock.data_controls.join_panel.isHidden())
+    load(
+        lambda: setattr(
+            dock.data_controls.join_panel.layer, "value", viewer.layers["other"]
+        )
+    )
+    hint = dock.data_controls.join_panel.text
     assert hint.property("role") == "warning"
     assert "none of 24 rows" in hint.text()
     assert dock.controller.workspace.linked.current is None
     viewer.layers.remove("other")
-    qtbot.waitUntil(dock.data.join.isHidden)
-    assert dock.data.join.layer.choices == [None]  # a layer may be large
+    qtbot.waitUntil(dock.data_controls.join_panel.isHidden)
+    assert dock.data_controls.join_panel.layer.choices == [None]  # a layer may be large

@@ -51,17 +51,17 @@ def killed(tmp_path, autosave_folder):
 def test_what_was_chosen_last_is_offered_after_a_kill(killed, window, qtbot):
     dock = plugin.open_dock(window)
     session = dock.controller.session
-    dock.data.start.show_last_maps()
-    lines = dock.data.start.findChildren(QPushButton)
+    dock.data_controls.start_panel.show_recent_maps()
+    lines = dock.data_controls.start_panel.findChildren(QPushButton)
     next(one for one in lines if one.text().startswith("Not closed: ")).click()
     qtbot.waitUntil(lambda: session.snapshot is not None)
     qtbot.waitUntil(lambda: len(find_recent_sessions()) == 1)
-    dock.data.start.show_last_maps()
-    (seen,) = dock.controller.session_store.recent()
+    dock.data_controls.start_panel.show_recent_maps()
+    (seen,) = dock.controller.session_store.list_recent_maps()
     assert not seen[1].startswith("Not closed")
     np.testing.assert_array_equal(session.snapshot.embedding, killed.snapshot.embedding)
     assert session.settings.n_neighbors == 9
-    assert dock.game.controls["n_neighbors"].value == 9
+    assert dock.method_controls.controls["n_neighbors"].value == 9
     assert (session.look.color_by, session.look.limits) == ("area", (1.5, 2.5))
     assert session.selection.clusters == killed.selected != ()
     dock.controller.session_store.close()

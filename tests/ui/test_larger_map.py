@@ -3,7 +3,7 @@
 from qtpy.QtWidgets import QApplication, QDockWidget
 
 from napari_embedding_game.ui.canvas.projection import layer_projection
-from napari_embedding_game.ui.compat import main_window_of
+from napari_embedding_game.ui.compat import find_main_window
 from worlds import click
 
 
@@ -16,7 +16,7 @@ def test_the_map_has_most_of_the_window_and_the_panels_come_back(
     seen, qtbot, monkeypatch
 ):
     a_smaller_window_shows_all_of_the_map(seen, qtbot)
-    main, larger = main_window_of(seen.dock), seen.dock.larger
+    main, larger = find_main_window(seen.dock), seen.dock.larger_map
     canvas, noted = main.centralWidget(), []
 
     def is_large():

@@ -12,8 +12,8 @@ from qtpy.QtWidgets import QApplication, QDockWidget
 
 from napari_embedding_game.data.samples import digits
 from napari_embedding_game.ui import map_widget, plugin
-from napari_embedding_game.ui.compat import canvas_widget, main_window_of
-from napari_embedding_game.ui.workspace import workspace_of
+from napari_embedding_game.ui.compat import find_canvas_widget, find_main_window
+from napari_embedding_game.ui.workspace import get_workspace
 
 LEFT = Qt.MouseButton.LeftButton
 MENU = "Embedding Game"
@@ -70,7 +70,7 @@ def boxes(window, qtbot, from_menu):
     def open_all():
         for title in TITLES:
             from_menu(window.window.plugins_menu, MENU, title)
-        main = main_window_of(window.window.main_menu)
+        main = find_main_window(window.window.main_menu)
         return [main.findChild(QDockWidget, title) for title in TITLES]
 
     return open_all
@@ -79,18 +79,18 @@ def boxes(window, qtbot, from_menu):
 def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
     window, qtbot, boxes, ours
 ):
-    before, session = ours(), workspace_of(window).session
+    before, session = ours(), get_workspace(window).session
     for turn in range(2):
         game, *others = boxes()
         if turn == 0:
             session.load(digits().subset(np.arange(1_797) < 200))
             session.settings.max_iter = 30
-            QTest.mouseClick(game.widget().run.run, LEFT)
+            QTest.mouseClick(game.widget().run_controls.run_button, LEFT)
             qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
             session.selection.select(session.clusters.clusters[0].id)
             qtbot.settle()
             for _ in range(2):  # the first release is lost, the other never comes
-                QTest.mousePress(canvas_widget(game), LEFT, pos=QPoint(99, 99))
+                QTest.mousePress(find_canvas_widget(game), LEFT, pos=QPoint(99, 99))
         for box in (game, *others):
             # The button with a cross in the title of the dock.
             QTest.mouseClick(box.title.close_button, LEFT)
@@ -127,10 +127,10 @@ def test_docks_have_a_window_and_one_closed_with_a_floating_dock_leaves_nothing(
 
 def used_and_closed(viewer, qtbot):
     """Make a map in a window and close it; weak references to what it was made of."""
-    dock, session = plugin.open_dock(viewer), workspace_of(viewer).session
+    dock, session = plugin.open_dock(viewer), get_workspace(viewer).session
     session.load(digits().subset(np.arange(1_797) < 200))
     session.settings.max_iter = 30
-    dock.run.run.click()
+    dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     seen = [ref(x) for x in (viewer, session, session.dataset)]
     viewer.close()

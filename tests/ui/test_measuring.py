@@ -67,7 +67,7 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
     qtbot, viewer, dock, load, loading, person_at_the_window, monkeypatch, tmp_path
 ):
     image, labels = field(0)
-    panel, files = dock.data.measure, {}
+    panel, files = dock.data_controls.measure_panel, {}
     for name, pixels in {
         "field.tif": image,
         "nuclei.tif": (image % 251).astype(np.uint8),  # no mask, a picture
@@ -145,7 +145,7 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     labels[0:4, 0:6], labels[55:60, 66:72] = 99, 98
     viewer.add_image(image, name="DNA")
     viewer.add_labels(labels, name="cells")
-    panel = dock.data.measure
+    panel = dock.data_controls.measure_panel
     for group in ("shape", "texture", "neighbours"):
         QTest.mouseClick(panel.groups[group], Qt.MouseButton.LeftButton)
     QTest.mouseClick(panel.without_border, Qt.MouseButton.LeftButton)
@@ -155,7 +155,7 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     on_border = {*labels[[0, -1]].flat, *labels[:, [0, -1]].flat} - {0}
     assert set(dataset.obs["label"]) == set(np.unique(labels)) - {0} - on_border
     told = f"Left out at the border of the image: {len(on_border)} objects."
-    assert told in dock.data.notes.text()
+    assert told in dock.data_controls.notes.text()
     for group in ("shape", "texture", "neighbours"):
         QTest.mouseClick(panel.groups[group], Qt.MouseButton.LeftButton)
     QTest.mouseClick(panel.without_border, Qt.MouseButton.LeftButton)
@@ -171,7 +171,7 @@ def images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading
     viewer.add_image(field(1)[0], name="plate B")
     viewer.add_image(image[:10], name="small")
     viewer.add_labels(labels, name="cells")
-    panel = dock.data.measure
+    panel = dock.data_controls.measure_panel
     assert ticked(panel) == []
     assert panel.measure.text() == "Measure shape only"
     assert "2 images have the pixels of 'cells'" in panel.text.text()
@@ -193,7 +193,7 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     laid = {"scale": [0.325] * 2, "translate": [1234.56, 7.1]}
     viewer.add_image(image, name="DNA", **laid)
     viewer.add_labels(labels, name="cells", **laid)
-    panel = dock.data.measure
+    panel = dock.data_controls.measure_panel
     assert ticked(panel) == ["DNA"]
     dataset = loading(panel.measure)
     area = measured(dataset, "area")
@@ -215,7 +215,7 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     assert ticked(panel) == ["DNA"]
     one.shear = viewer.layers["cells"].shear = [0.5]
     loading(panel.measure)
-    assert "leave out the layer's shear" in dock.data.notes.text()
+    assert "leave out the layer's shear" in dock.data_controls.notes.text()
     assert dock.workspace.linked.current.images == (one,)
     viewer.layers.remove(one)
     qtbot.waitUntil(lambda: dock.workspace.linked.current.images == ())
@@ -227,7 +227,7 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     for number, (image, labels) in enumerate(fields, 1):
         viewer.add_image(image, name=f"field {number}")
         viewer.add_labels(labels, name=f"field {number} masks")
-    panel = dock.data.measure
+    panel = dock.data_controls.measure_panel
     assert panel.labels.value.name == "field 3 masks"
     viewer.layers.selection.active = viewer.layers["field 2 masks"]
     assert panel.labels.value.name == "field 2 masks"
@@ -235,18 +235,18 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     loading(panel.measure)
     viewer.layers.selection.active = None  # what was chosen stays
     assert panel.labels.value.name == "field 2 masks"
-    run = dock.run.run
+    run = dock.run_controls.run_button
     assert not run.isHidden()
     # What is measured takes the place of the data on show: nothing plays these.
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         QTest.mouseClick(panel.measure, Qt.MouseButton.LeftButton)
         assert run.isHidden()
-        assert dock.run.stage.text().startswith("The data are being read")
+        assert dock.run_controls.stage.text().startswith("The data are being read")
     assert not run.isHidden()
-    assert dock.run.stage.text().startswith("Ready")
+    assert dock.run_controls.stage.text().startswith("Ready")
     dataset = dock.controller.session.dataset
     np.testing.assert_allclose(measured(dataset), means(*fields[1]), rtol=1e-5)
-    assert "Measured in 'field 2'." in dock.data.notes.text()
+    assert "Measured in 'field 2'." in dock.data_controls.notes.text()
     (image,) = dock.controller.workspace.linked.current.images
     assert image.name == "field 2"
     viewer.layers.selection = {viewer.layers["field 1"], viewer.layers["field 3 masks"]}
@@ -259,13 +259,15 @@ def test_edited_labels_are_told_and_measured_again(
     image, labels = field(0)
     viewer.add_image(image, name="DNA")
     layer = viewer.add_labels(labels, name="cells")
-    again = dock.data.relink
-    QTest.mouseClick(dock.data.measure.measure, Qt.MouseButton.LeftButton)
+    again = dock.data_controls.relink
+    QTest.mouseClick(
+        dock.data_controls.measure_panel.measure, Qt.MouseButton.LeftButton
+    )
     layer.fill((0, 0), 999)  # while they are measured
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
     assert not again.isHidden()
     layer.undo()
-    dataset = loading(dock.data.measure.measure)
+    dataset = loading(dock.data_controls.measure_panel.measure)
     assert again.isHidden()
     before = measured(dataset, "area").copy()
     layer.contour = 1  # a look is no edit
@@ -279,7 +281,7 @@ def test_edited_labels_are_told_and_measured_again(
     told = "The labels 'cells' were edited since they were read"
     assert again.text.text().startswith(told)
     QTest.mouseClick(again.button, Qt.MouseButton.LeftButton)
-    QTest.mouseClick(dock.data.cancel, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(dock.data_controls.cancel, Qt.MouseButton.LeftButton)
     assert not again.isHidden()  # nothing was read
     area = measured(loading(again.button), "area")
     assert area[0] > before[0]
@@ -291,7 +293,7 @@ def test_edited_labels_are_told_and_measured_again(
     more = labels.copy()
     more.flat[labels.argmin()] = 99  # one object more
     layer.data = more
-    load(lambda: dock.controller.reading.reload())
+    load(lambda: dock.controller.reading.reload_with_options())
     assert again.text.text().startswith(told)  # what it was read of is as it was
     layer.data = np.where(labels == 6, 0, labels)
     assert not again.isHidden()

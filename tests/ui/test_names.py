@@ -27,7 +27,7 @@ def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, sessio
     session.clusters.rename(2, "NK")
     written(dock, qtbot, ["B cells", "NK", "1", "3"])
     members = session.snapshot.embedding[session.clusters.labels == 0]
-    assert (members == dock.names.names.positions[0]).all(axis=1).any()
+    assert (members == dock.map_names.names.positions[0]).all(axis=1).any()
     session.clusters.merge([0, 2])
     written(dock, qtbot, ["B cells", "1", "3"])
     session.clusters.undo()
@@ -39,7 +39,7 @@ def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, sessio
     assert names_read(dock)["B cells"] == 1
     viewer.scene.camera.zoom = 0.001
     assert len(names_read(dock)) == 1  # the others would touch it
-    dock.look.names.setChecked(False)
+    dock.display_controls.names.setChecked(False)
     written(dock, qtbot, [])
 
 
@@ -62,16 +62,16 @@ def test_a_name_has_room_for_its_letters_and_their_halo(qtbot):
 def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
     play("running")
     assert names_read(dock) == {}
-    dock.run.pause.click()
+    dock.run_controls.pause_button.click()
     written(dock, qtbot, "0123")
-    dock.run.pause.click()
+    dock.run_controls.pause_button.click()
     qtbot.waitUntil(lambda: session.state == "running")
     assert names_read(dock) == {}
     session.stop()  # and are read in a branch that moves
     dock.controller.play(dock.workspace.session.continue_run)
     qtbot.waitUntil(lambda: session.state == "running")
     written(dock, qtbot, "0123")
-    dock.look.color_by.value = "kind"  # acts at once
+    dock.display_controls.color_by.value = "kind"  # acts at once
     colors = dock.controller.scene.layers.points.face_color
     assert len(np.unique(colors[::2], axis=0)) == 1
     assert not np.array_equal(colors[0], colors[1])
@@ -92,7 +92,7 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
 ):
     viewer, dock = seen.viewer, seen.dock
     written(dock, qtbot, "0123")
-    canvas, overlay, names = seen.native, dock.overlay, dock.names.names
+    canvas, overlay, names = seen.native, dock.overlay, dock.map_names.names
     assert overlay.parent() is canvas
     assert overlay.size() == canvas.size()
     pixels = dock.controller.scene.layers.projection().to_pixels(names.positions)
@@ -112,7 +112,7 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
     session.snapshot = replace(session.snapshot, embedding=embedding)
     dock.controller.scene.show_stored_map()
     qtbot.settle()
-    at, _ = dock.names.label_positions_and_opacities(
+    at, _ = dock.map_names.label_positions_and_opacities(
         dock.controller.scene.layers.projection()
     )
     place = QPointF(*at[0]).toPoint()

@@ -7,8 +7,8 @@ from napari_embedding_game.ui.canvas import picture as map_picture
 from napari_embedding_game.ui.canvas.layers import COMPARED, MapLayers
 from napari_embedding_game.ui.canvas.picture import PointStyle, paint_points
 from napari_embedding_game.ui.canvas.projection import Projection, layer_projection
-from napari_embedding_game.ui.compat import scene_of
-from napari_embedding_game.ui.tasks.worker import running_workers
+from napari_embedding_game.ui.compat import find_layer_visual
+from napari_embedding_game.ui.tasks.worker import count_running_workers
 
 RED, BLUE = np.array([1, 0, 0, 1], np.float32), np.array([0, 0, 1, 1], np.float32)
 
@@ -42,7 +42,7 @@ def shown(viewer, qtbot):
     """Return the canvas as it is seen, and where the points are on it."""
     points = viewer.layers["embedding"]
     qtbot.settle()
-    qtbot.waitUntil(lambda: not running_workers())
+    qtbot.waitUntil(lambda: not count_running_workers())
     qtbot.settle()
     picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
     pixels = layer_projection(viewer, points).to_pixels(
@@ -60,7 +60,7 @@ def test_points_are_seen_where_they_are_in_their_colours(
     camera, grid, markers = (
         viewer.scene.camera,
         viewer.canvas.grid,
-        scene_of(viewer, points).points,
+        find_layer_visual(viewer, points).markers,
     )
     points.visible = False
     qtbot.settle()
@@ -166,7 +166,7 @@ def a_screenshot_is_painted_once(viewer, qtbot, monkeypatch):
     viewer.screenshot(flash=False)
     qtbot.settle()
     assert len(painted) == 1
-    canvas = scene_of(viewer, viewer.layers["embedding"]).canvas
+    canvas = find_layer_visual(viewer, viewer.layers["embedding"]).canvas
     monkeypatch.setattr(type(canvas), "devicePixelRatioF", lambda _: 2.0)
     canvas.update()  # as on another screen
     qtbot.waitUntil(lambda: len(painted) == 2)
@@ -175,7 +175,7 @@ def a_screenshot_is_painted_once(viewer, qtbot, monkeypatch):
 
 def markers_of_points_that_go_are_not_filled(viewer, layers):
     layers.show_extra_points(COMPARED, np.zeros((3, 2), np.float32), looks(3))
-    markers = scene_of(viewer, layers.find_points_layer(COMPARED)).points
+    markers = find_layer_visual(viewer, layers.find_points_layer(COMPARED)).markers
     layers.show_extra_points(COMPARED, None, looks(0))
     assert len(markers.symbol) == 1
 

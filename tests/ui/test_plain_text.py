@@ -18,7 +18,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.ui.compat import main_window_of
+from napari_embedding_game.ui.compat import find_main_window
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.widgets.plate import PlateWidget
 from napari_embedding_game.ui.widgets.reference import ReferenceWidget
@@ -64,8 +64,8 @@ def test_no_name_or_value_is_markup_anywhere(seen, session, qtbot, viewer):
             seen_kinds |= walk(dock)
 
     dock.tabs.setCurrentIndex(SELECTION)
-    markers = dock.inspector.markers
-    dock.inspector.tabs.setCurrentWidget(markers)
+    markers = dock.selection_tab.markers
+    dock.selection_tab.tabs.setCurrentWidget(markers)
     qtbot.waitUntil(lambda: markers.compared is not None)
     seen_kinds |= walk(dock)
 
@@ -106,7 +106,7 @@ def walk(dock):
 
     Return in which kinds of them there are hostile names.
     """
-    kinds, window = set(), main_window_of(dock)
+    kinds, window = set(), find_main_window(dock)
     bar = window.statusBar() if isinstance(window, QMainWindow) else QWidget()
     parts = [dock, *dock.findChildren(QWidget), *bar.findChildren(QLabel)]
     for widget in parts:

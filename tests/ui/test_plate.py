@@ -11,7 +11,7 @@ import worlds
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.images.linked_layers import FIELDS_KEY
-from napari_embedding_game.ui.tasks.reading import with_labels
+from napari_embedding_game.ui.tasks.reading import request_labels_join
 from napari_embedding_game.ui.widgets.plate import NO_PLATE, PlateWidget
 
 LEFT = Qt.MouseButton.LeftButton
@@ -78,9 +78,9 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     assert names[viewer.dims.current_step[0]] == dataset.obs["image"].iloc[row]
     assert viewer.dims.axis_labels[0] == dataset.obs["image"].iloc[row]
     file = FileSource(plate / "cells.csv")
-    assert with_labels(file, viewer) is file  # its rows are of no twelve images
+    assert request_labels_join(file, viewer) is file  # its rows are of no twelve images
     # A label that is painted on is told by the name of its image.
-    again = person.dock.data.relink
+    again = person.dock.data_controls.relink
     assert again.isHidden()
     person.press_escape()
     viewer.layers.selection.active = linked.labels

@@ -16,8 +16,8 @@ from qtpy.QtWidgets import QDockWidget, QWidget
 
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.ui import plugin
-from napari_embedding_game.ui.compat import main_window_of
-from napari_embedding_game.ui.workspace import workspace_of
+from napari_embedding_game.ui.compat import find_main_window
+from napari_embedding_game.ui.workspace import get_workspace
 
 PLUGIN = "Embedding Game"
 GAME = f"Map ({PLUGIN})"
@@ -25,7 +25,7 @@ GAME = f"Map ({PLUGIN})"
 
 def boxes(viewer):
     """Return title, area and visibility of the docks of this plugin."""
-    main = main_window_of(viewer.window.main_menu)
+    main = find_main_window(viewer.window.main_menu)
     ours = [
         box
         for box in main.findChildren(QDockWidget)
@@ -38,7 +38,7 @@ def boxes(viewer):
 
 def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch, qtbot):
     loaded = threading.Event()
-    warm_up = "napari_embedding_game.ui.controller._warm_up"
+    warm_up = "napari_embedding_game.ui.controller._compile_and_warm_up"
     monkeypatch.setattr(warm_up, lambda compilers: loaded.wait())
     from_menu(window.window.plugins_menu, PLUGIN, GAME)  # before the engine is loaded
     shown = {GAME: (Qt.DockWidgetArea.RightDockWidgetArea, False)}
@@ -60,12 +60,16 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch, qtbot)
         qtbot.waitUntil(lambda box=box: box.isVisible() and opened.isVisible())
         assert list(boxes(window)) == ["Map (napari-embedding-game)"]
     assert widget.workspace.docks
-    width, table, letters = widget.minimumWidth(), widget.clusters.table, get_settings()
+    width, table, letters = (
+        widget.minimumWidth(),
+        widget.cluster_pane.table,
+        get_settings(),
+    )
     letters.appearance.font_size = 2 * letters.appearance.font_size
     assert widget.minimumWidth() > 1.3 * width
     assert table.font().pointSize() == letters.appearance.font_size
     assert not table.tabKeyNavigation()  # Tab leaves it, and reaches what has a name
-    assert widget.game.repulsion.native.accessibleName() == "Repulsion"
+    assert widget.method_controls.repulsion.native.accessibleName() == "Repulsion"
     image = window.add_image(np.zeros((2, 2)))
     assert window.layers.selection.active is image
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
@@ -74,8 +78,8 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch, qtbot)
 
 
 def test_a_sample_shows_the_dock_wherever_it_is(window, qtbot, from_menu):
-    session, sample = workspace_of(window).session, "Handwritten digits (1,797 images)"
-    assert workspace_of(ViewerModel()).session is not session  # of another viewer
+    session, sample = get_workspace(window).session, "Handwritten digits (1,797 images)"
+    assert get_workspace(ViewerModel()).session is not session  # of another viewer
     window.window.show()
     for name in ("Teach", "Plate", "Reference"):  # before there are data
         from_menu(window.window.plugins_menu, PLUGIN, f"{name} ({PLUGIN})")
@@ -85,7 +89,7 @@ def test_a_sample_shows_the_dock_wherever_it_is(window, qtbot, from_menu):
         widget.close()
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
     for change in ("float", "hide", "close"):
-        box = main_window_of(window.window.main_menu).findChild(QDockWidget, GAME)
+        box = find_main_window(window.window.main_menu).findChild(QDockWidget, GAME)
         box.setFloating(True) if change == "float" else getattr(box, change)()
         before = session.dataset
         from_menu(window.window.file_menu, "Open Sample", PLUGIN, sample)
@@ -99,7 +103,7 @@ def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path, monkeyp
     np.savetxt(table, rows, delimiter=",", header="a,b,c", comments="")
     reader = plugin.get_reader([table])
     assert [data[0].shape for data in reader(table)] == [(0, 2)]
-    session = workspace_of(window).session
+    session = get_workspace(window).session
     qtbot.waitUntil(lambda: session.dataset is not None)
     assert session.dataset.X.shape == (30, 3)
     path = tmp_path / "none.h5ad"  # one that cannot be read leaves no empty layer
@@ -110,7 +114,7 @@ def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path, monkeyp
     # An empty layer may end the program when it is drawn.
     assert [layer.visible for layer in layers] == [False, False]
     dock = plugin.open_dock(window)
-    qtbot.waitUntil(lambda: bool(dock.data.trouble.text()))
+    qtbot.waitUntil(lambda: bool(dock.data_controls.trouble.text()))
     assert list(window.layers) == []
     assert notification_manager.records[-1].message == plugin.ONE_FILE
     assert plugin.get_reader("picture.tif") is None  # left to others
@@ -140,7 +144,7 @@ def test_napari_saves_the_layer_of_a_map_as_anndata(window, qtbot, tmp_path):
     other = window.add_points(np.zeros((3, 2)), name="other")
     with pytest.raises(OSError, match="Only a map of the Embedding Game is saved"):
         other.save(str(tmp_path / "map.h5ad"))
-    dock.run.run.click()
+    dock.run_controls.run_button.click()
     session = dock.workspace.session
     qtbot.waitUntil(lambda: session.state == "finished")
     points = dock.controller.scene.layers.points

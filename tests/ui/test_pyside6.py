@@ -25,12 +25,12 @@ import numpy as np
 from pathlib import Path
 from qtpy import API_NAME
 from qtpy.QtWidgets import QApplication, QDockWidget
-from napari_embedding_game.ui.compat import main_window_of
-from napari_embedding_game.ui.workspace import workspace_of
+from napari_embedding_game.ui.compat import find_main_window
+from napari_embedding_game.ui.workspace import get_workspace
 assert API_NAME == "PySide6", API_NAME
 viewer = napari.Viewer()
 game = plugin.open_dock(viewer)
-session = workspace_of(viewer).session
+session = get_workspace(viewer).session
 
 def until(found, seconds=120):
     end = time.monotonic() + seconds
@@ -55,11 +55,11 @@ table = Path(sys.argv[1])
 game.controller.reading.open_file(table)
 assert until(lambda: session.dataset is not None), "too slow"
 session.settings.max_iter = 30
-game.run.run.click()
+game.run_controls.run_button.click()
 assert until(lambda: session.state == "finished"), "too slow"
 session.selection.select(session.clusters.clusters[0].id)
 seen = viewer.scene.camera.zoom
-for box in main_window_of(game).findChildren(QDockWidget):
+for box in find_main_window(game).findChildren(QDockWidget):
     if "Embedding Game" in box.windowTitle():
         box.setFloating(True)
         box.destroyOnClose()

@@ -31,7 +31,7 @@ def opened(load, save, answer, dock, cells):
 
     def choose(path):
         answer(path)
-        dock.data.start.open_button.menu().actions()[0].trigger()
+        dock.data_controls.start_panel.open_button.menu().actions()[0].trigger()
 
     load(lambda: choose(cells))
     dock.choose, dock.answer, dock.save = choose, answer, save
@@ -39,7 +39,7 @@ def opened(load, save, answer, dock, cells):
 
 
 def choose_space(load, dock, space):
-    load(lambda: setattr(dock.data.space, "value", space))
+    load(lambda: setattr(dock.data_controls.space, "value", space))
 
 
 def named(session, name):
@@ -55,7 +55,7 @@ def give_name(session, name):
 def test_another_space_and_back_brings_the_former_map_and_all_names(
     load, play, qtbot, opened, session
 ):
-    dock, spaces = opened, opened.data.space
+    dock, spaces = opened, opened.data_controls.space
     assert spaces.value == "obsm['X_pca']"
     play()
     cells, picture = give_name(session, "T cells"), session.snapshot.embedding
@@ -67,13 +67,13 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     assert named(session, "T cells") == cells
     play()  # Restart
     assert named(session, "T cells") == cells
-    assert len(dock.data.breadcrumb.buttons) == 1
+    assert len(dock.data_controls.breadcrumb.buttons) == 1
     choose_space(load, dock, "obsm['X_pca']")
     assert session.snapshot.embedding is picture
     assert len(dock.controller.scene.layers.points.data) == 60
     assert named(session, "T cells") == cells
     assert session.clusters.undo_label
-    (other,) = dock.data.breadcrumb.parts.menu().actions()
+    (other,) = dock.data_controls.breadcrumb.parts.menu().actions()
     other.trigger()
     assert spaces.value == "obsm['X_other']"
     assert named(session, "T cells") == cells
@@ -84,26 +84,26 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
 ):
     dock = opened
     choose_space(load, dock, "X")
-    panel = dock.data.recipe
+    panel = dock.data_controls.recipe_panel
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     load(panel.apply.click)
     play()
     give_name(session, "T & NK")
     session.selection.select(session.clusters.clusters[0].id)
-    dock.select.embed.click()
+    dock.selection_controls.embed.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     n_inside = len(session.dataset.obs)
-    dock.data.breadcrumb.buttons[0].click()
-    (part,) = dock.data.breadcrumb.parts.menu().actions()
+    dock.data_controls.breadcrumb.buttons[0].click()
+    (part,) = dock.data_controls.breadcrumb.parts.menu().actions()
     assert part.text() == f"T && NK ({n_inside} points)"  # else Qt shows no "&"
-    way, whole = dock.data.breadcrumb, session.snapshot.embedding
+    way, whole = dock.data_controls.breadcrumb, session.snapshot.embedding
     session.selection.select_points(np.arange(3))
-    dock.select.embed.click()
-    assert "too few" in dock.data.trouble.text()
+    dock.selection_controls.embed.click()
+    assert "too few" in dock.data_controls.trouble.text()
     assert len(session.dataset.obs) == 60
     session.selection.select_points(np.arange(25))
-    dock.select.embed.click()
-    assert dock.data.trouble.isHidden()
+    dock.selection_controls.embed.click()
+    assert dock.data_controls.trouble.isHidden()
     qtbot.waitUntil(lambda: session.state == "finished")
     part = set(session.dataset.obs.index)
     cells = give_name(session, "naive")
@@ -149,8 +149,8 @@ def test_other_data_leave_a_copy_of_the_map(
     assert len(session.dataset.obs) == 30
     assert session.message.startswith("The map of cells.h5ad is kept: Data > Open oth")
     qtbot.waitUntil(lambda: len(find_recent_sessions()) == 1)
-    dock.data.start.show_last_maps()
-    lines = dock.data.start.findChildren(QPushButton)
+    dock.data_controls.start_panel.show_recent_maps()
+    lines = dock.data_controls.start_panel.findChildren(QPushButton)
     (line,) = (one for one in lines if "1 named" in one.text())
     assert "cells" in line.text()
     line.click()
@@ -170,26 +170,28 @@ def test_genes_in_rows_are_asked_about_and_transposed(
     table.insert(0, "biotype", "protein_coding")
     table.to_csv(tmp_path / "matrix.csv")
     load(lambda: dock.choose(tmp_path / "matrix.csv"))
-    asked, button = dock.data.genes_in_rows, dock.data.transpose
+    asked, button = dock.data_controls.genes_in_rows, dock.data_controls.transpose
     assert "The rows of matrix.csv look like genes" in asked.text()
-    assert "look like genes" not in dock.data.notes.text()  # once is enough
-    assert dock.data.recipe.isHidden()  # these are no cells to be prepared
+    assert "look like genes" not in dock.data_controls.notes.text()  # once is enough
+    assert (
+        dock.data_controls.recipe_panel.isHidden()
+    )  # these are no cells to be prepared
     assert button.property("role") == "main"
     dock.controller.reading.load(source_of(tmp_path / "matrix.csv"))
     assert asked.isHidden()
     assert button.isHidden()  # it would turn what is being read
-    dock.data.cancel.click()
+    dock.data_controls.cancel.click()
     assert not asked.isHidden()
     load(button.click)
     assert asked.isHidden()
     assert session.dataset.obs.index.tolist() == cells
     assert session.dataset.var_names == tuple(genes)
     np.testing.assert_array_equal(session.dataset.X, counts.T)
-    assert "without biotype" in dock.data.notes.text()
-    assert "pp.normalize_total" not in dock.data.notes.text()  # but offered
-    assert not dock.data.recipe.isHidden()
+    assert "without biotype" in dock.data_controls.notes.text()
+    assert "pp.normalize_total" not in dock.data_controls.notes.text()  # but offered
+    assert not dock.data_controls.recipe_panel.isHidden()
     for name, least in (("min_genes", 50), ("n_comps", 10)):
-        dock.data.recipe.numbers[name].value = least
+        dock.data_controls.recipe_panel.numbers[name].value = least
     play()
 
     # Code and session say how the table was read.
@@ -210,7 +212,7 @@ def test_clusters_of_counts_prepared_again_have_no_gaps_in_their_numbers(
 ):
     dock = opened
     choose_space(load, dock, "X")
-    panel = dock.data.recipe
+    panel = dock.data_controls.recipe_panel
 
     def prepare_and_run(n_comps, n_landmarks):
         panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, n_comps
@@ -227,9 +229,9 @@ def test_the_title_of_a_map_between_others_can_be_read(play, qtbot, dock, sessio
     play()
     for n_points in (30, 20):
         session.selection.select_points(np.arange(n_points))
-        dock.select.embed.click()
+        dock.selection_controls.embed.click()
         qtbot.waitUntil(lambda n=n_points: session.state == "finished")
-    way = dock.data.breadcrumb
+    way = dock.data_controls.breadcrumb
     way.buttons[-1].click()
     dock.resize(dock.minimumWidth(), 800)
     dock.show()
@@ -251,7 +253,7 @@ def of_kinds(n=60, seed=0):
 
 def item_of(dock, name):
     """Return the item of a column in the list of columns."""
-    items = dock.data.columns.list
+    items = dock.data_controls.columns_panel.list
     (found,) = (
         item
         for item in map(items.item, range(items.count()))
@@ -263,13 +265,13 @@ def item_of(dock, name):
 def embed_without(dock, name):
     """Untick a column, and press Read again."""
     item_of(dock, name).setCheckState(Qt.CheckState.Unchecked)
-    dock.data.columns.apply.click()
+    dock.data_controls.columns_panel.apply.click()
 
 
 def told(qtbot, dock):
     """Wait until reading has ended without anything new, and return what is said."""
     qtbot.waitUntil(lambda: not dock.controller.reading.jobs.is_busy)
-    return dock.data.trouble.text()
+    return dock.data_controls.trouble.text()
 
 
 def csv_of(path, table, names=None):
@@ -317,15 +319,15 @@ def test_a_table_without_names_that_was_sorted_is_refused(
         (table.drop(columns="b"), "it no longer has column b"),
     ):
         csv_of(path, other)
-        dock.data.columns.set_columns(list("abcd"), list("abcd"))
-        dock.data.columns.apply.click()
+        dock.data_controls.columns_panel.set_columns(list("abcd"), list("abcd"))
+        dock.data_controls.columns_panel.apply.click()
         if "column b" in why:
             embed_without(dock, "b")
         assert f"since it was read: {why}" in told(qtbot, dock)
         assert session.dataset is shown
     # A column more is no other row.
     csv_of(path, table.assign(e=np.arange(60.0) ** 2))
-    dock.data.columns.set_columns(list("abcd"), list("abcd"))
+    dock.data_controls.columns_panel.set_columns(list("abcd"), list("abcd"))
     load(lambda: embed_without(dock, "d"))
     assert session.dataset.X.shape == (60, 3)
     assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
@@ -339,13 +341,15 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     table.loc[20:, "state"] = "off"
     path = csv_of(tmp_path / "table.csv", table)
     load(lambda: dock.choose(path))
-    columns = dock.data.columns
-    assert dock.data.summary.text().endswith("Groups: kit_id, state. Ids: cell_id.")
+    columns = dock.data_controls.columns_panel
+    assert dock.data_controls.summary.text().endswith(
+        "Groups: kit_id, state. Ids: cell_id."
+    )
     play()
     cells, shown = name_kind(session), session.snapshot
     columns.button.click()
     assert columns.role.isHidden()
-    assert columns.chosen() == (*"abcd", "grade")
+    assert columns.ticked_columns() == (*"abcd", "grade")
     for name in ("kit_id", "state"):
         item_of(dock, name).setSelected(True)
     assert columns.role.value == "groups"
@@ -355,7 +359,9 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     # The map and its names stay, and what samples are follows.
     assert session.snapshot is shown
     assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
-    assert dock.data.summary.text().endswith("Samples: kit_id, state. Ids: cell_id.")
+    assert dock.data_controls.summary.text().endswith(
+        "Samples: kit_id, state. Ids: cell_id."
+    )
     assert sample_columns(session.dataset) == ["kit_id"]
     assert group_codes_by_column(session.dataset).keys() == {"kit_id", "state"}
     # What is embedded follows, too, and more than one choice is said.
@@ -385,15 +391,15 @@ def test_what_genes_hold_is_said_and_can_be_corrected(
     load, play, opened, session, tmp_path
 ):
     dock, X = opened, session.dataset.profile
-    assert dock.data.summary.text().endswith("\nGenes: raw counts.")
+    assert dock.data_controls.summary.text().endswith("\nGenes: raw counts.")
     play()
-    shown, columns = session.snapshot, dock.data.columns
+    shown, columns = session.snapshot, dock.data_controls.columns_panel
     columns.button.click()
     assert columns.gene_kind.value == "counts"
     columns.gene_kind.value = "logarithms"
     load(columns.apply.click)
     assert session.snapshot is shown
-    assert dock.data.summary.text().endswith("\nGenes: logarithms of counts.")
+    assert dock.data_controls.summary.text().endswith("\nGenes: logarithms of counts.")
     one = session.dataset.expression.dense_column(0)
     np.testing.assert_array_equal(one, X[:, 0])
     archive.save_session(
@@ -458,18 +464,21 @@ def test_another_draw_of_cells_under_the_same_names_is_refused(
     is_a = (session.dataset.obs["kind"] == "A").to_numpy()
     session.clusters.make_cluster(is_a, "A cells")
     subsample(path, 2)
-    dock.data.space.value = "obsm['X_other']"
+    dock.data_controls.space.value = "obsm['X_other']"
     sentence = told(qtbot, dock)
     assert "drawn.h5ad has changed since it was read: 60 of 60 rows have" in sentence
-    assert dock.data.space.value == "obsm['X_pca']"
+    assert dock.data_controls.space.value == "obsm['X_pca']"
     assert named(session, "A cells") == set(session.dataset.obs.index[is_a])
     # Nothing is written along it either.
-    actions = dock.run.save.menu().actions()
+    actions = dock.run_controls.save_button.menu().actions()
     target = tmp_path / "map.h5ad"
     dock.answer(target)
     next(a for a in actions if ".h5ad" in a.text()).trigger()
-    qtbot.waitUntil(lambda: not dock.controller.writing.text)
-    assert "drawn.h5ad has changed since it was read: 60 of" in dock.data.trouble.text()
+    qtbot.waitUntil(lambda: not dock.controller.writing.busy_text)
+    assert (
+        "drawn.h5ad has changed since it was read: 60 of"
+        in dock.data_controls.trouble.text()
+    )
     assert not target.exists()
     # Sorted, with further results, it is written to by name.
     order = np.random.default_rng(0).permutation(60)
@@ -480,5 +489,5 @@ def test_another_draw_of_cells_under_the_same_names_is_refused(
     assert (
         (found["embedding_game_annotation"] == "A cells") == (found["kind"] == "A")
     ).all()
-    load(lambda: setattr(dock.data.space, "value", "obsm['X_other']"))
+    load(lambda: setattr(dock.data_controls.space, "value", "obsm['X_other']"))
     assert named(session, "A cells") == set(data.obs_names[is_a])

@@ -18,9 +18,9 @@ from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.layers import COMPARED
 from napari_embedding_game.ui.canvas.projection import layer_projection
-from napari_embedding_game.ui.compat import scene_of
+from napari_embedding_game.ui.compat import find_layer_visual
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.workspace import open_workspace, workspace_of
+from napari_embedding_game.ui.workspace import get_workspace, make_workspace
 
 TITLE = "Map (Embedding Game)"
 LEFT, SHIFT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier
@@ -31,7 +31,7 @@ class Scene:
 
     def __init__(self, viewer, qtbot, look_at):
         self.viewer, self.qtbot = viewer, qtbot
-        self.session = workspace_of(viewer).session
+        self.session = get_workspace(viewer).session
         docked = viewer.window.dock_widgets.values()
         self.dock = next(x for x in docked if isinstance(x, GameDock))
         self.seen = look_at(viewer, self.dock)
@@ -103,7 +103,7 @@ class Scene:
     def names_stand_on_their_points(self):
         """Whether each name is written at a point of its cluster."""
         self.qtbot.settle()
-        names = self.dock.names.names
+        names = self.dock.map_names.names
         pixels = self.layers.projection().to_pixels(names.positions)
         drawn, labels = self.drawn(), self.session.clusters.labels
         away = [
@@ -121,7 +121,7 @@ class Scene:
 def scene(make_napari_viewer, qtbot, look_at, from_menu, engine, dataset):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(1300, 800)
-    session = open_workspace(viewer, Session(engine, UNPACED)).session
+    session = make_workspace(viewer, Session(engine, UNPACED)).session
     from_menu(viewer.window.plugins_menu, "Embedding Game", TITLE)
     scene = Scene(viewer, qtbot, look_at)
     session.load(dataset)
@@ -132,7 +132,7 @@ def scene(make_napari_viewer, qtbot, look_at, from_menu, engine, dataset):
 @pytest.fixture
 def mapped(scene, qtbot):
     """The same, with a map, and its landmarks at rest."""
-    scene.dock.look.landmarks.setChecked(True)
+    scene.dock.display_controls.landmarks.setChecked(True)
     play(scene, qtbot)
     qtbot.waitUntil(lambda: scene.dock.overlay.isVisible())
     qtbot.settle()
@@ -140,7 +140,7 @@ def mapped(scene, qtbot):
 
 
 def play(scene, qtbot):
-    scene.dock.run.run.click()
+    scene.dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: scene.session.state == "finished")
     scene.dock.method_fold.set_expanded(True)
 
@@ -210,7 +210,7 @@ def test_in_the_grid(mapped):
         follows_in_the_grid(mapped, spacing)
     # While napari lays the grid out anew, nothing is seen.
     layer = mapped.viewer.layers["embedding"]
-    node = scene_of(mapped.viewer, layer).node
+    node = find_layer_visual(mapped.viewer, layer).node
     former, node.parent = node.parent, None
     assert layer_projection(mapped.viewer, layer) is None
     node.parent = former
@@ -286,7 +286,7 @@ def spatial(mapped, qtbot):
 
 def click_dimensions(scene, n):
     """Choose a number of dimensions."""
-    box = scene.dock.game.controls["n_components"].native
+    box = scene.dock.method_controls.controls["n_components"].native
     scene.dock.tabs.setCurrentIndex(0)
     scene.dock.scroll.ensureWidgetVisible(box)
     QTest.keyClicks(box, str(n))
@@ -316,7 +316,7 @@ def under_a_turned_camera(spatial):
 def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     spatial.viewer.scene.camera.perspective = perspective
     qtbot.settle()
-    names = spatial.dock.names
+    names = spatial.dock.map_names
     before = spatial.session.snapshot.embedding
     begun = names.label_positions_and_opacities(spatial.layers.projection())[0][0]
     assert names.handle_at(begun) is not None
@@ -346,7 +346,7 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     moment = Moment(settings=session.settings.value, snapshot=other)
     bar.begin_comparison(session.timeline.add_mark("Other", "hand", moment).number)
     qtbot.waitUntil(lambda: session.view.comparison is not None)
-    qtbot.waitUntil(lambda: spatial.dock.names.names.panels.any())
+    qtbot.waitUntil(lambda: spatial.dock.map_names.names.panels.any())
     pixels = layers.projection().to_pixels(session.view.positions)
     assert pixels[:n, 0].max() < pixels[n:, 0].min()
     drawn = np.concatenate(
@@ -364,7 +364,7 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
         spatial.viewer, layers.find_points_layer(COMPARED)
     ).canvas_box
     seen = (beside > there[:2]) & (beside < np.add(there[:2], there[2:]))
-    names = spatial.dock.names
+    names = spatial.dock.map_names
     lie, _ = names.label_positions_and_opacities(layers.projection())
     is_other = names.names.panels == 1
     at = layers.projection(COMPARED).to_pixels(names.names.positions[is_other])
@@ -416,7 +416,7 @@ def back_to_two_dimensions_and_back_in_time(spatial, qtbot):
     mark = next(m for m in session.timeline.marks if m.label == "3 to 2 dimensions")
     session.show_mark(mark.number)
     assert viewer.dims.ndisplay == 3
-    assert spatial.dock.game.controls["n_components"].value == 3
+    assert spatial.dock.method_controls.controls["n_components"].value == 3
     spatial.show_all()
     assert follows(spatial)
 

@@ -12,7 +12,7 @@ from napari_embedding_game.ui.inspector import search_box
 
 def typed(dock, text):
     """Type a name."""
-    search = dock.clusters.search
+    search = dock.cluster_pane.search
     search.clear()
     QTest.keyClicks(search, text)
     return search
@@ -27,7 +27,7 @@ def test_clusters_genes_columns_and_rows_are_found(play, dock, session, monkeypa
     session.clusters.rename(2, "Monocytes")
     find(dock, "mono")
     assert session.selection.clusters == (2,)
-    assert not dock.clusters.search.text()  # the next name can be typed
+    assert not dock.cluster_pane.search.text()  # the next name can be typed
     session.clusters.rename(1, "Mono too")
     find(dock, "mono too")
     assert session.selection.clusters == (1,)

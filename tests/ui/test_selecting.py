@@ -107,15 +107,15 @@ def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
     nuclei.visible = True
     session.selection.clear()
     session.selection.select_points(np.array([24]))
-    dock.select.show_objects.click()
+    dock.selection_controls.show_objects.click()
     assert viewer.scene.camera.center[1:] == (33.0, 33.0)
     session.selection.select_points(np.array([0, 24]))
-    dock.select.show_objects.click()
+    dock.selection_controls.show_objects.click()
     middle = session.dataset.objects.centers[[0, 24]].mean(axis=0)
     assert viewer.scene.camera.center[1:] == tuple(middle)
     session.selection.clear()
-    box = dock.look.objects
-    assert box.isVisibleTo(dock.look)
+    box = dock.display_controls.objects
+    assert box.isVisibleTo(dock.display_controls)
     box.click()
 
     def colors(rows=slice(None)):
@@ -126,13 +126,13 @@ def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
         return dock.controller.scene.layers.points.face_color
 
     np.testing.assert_allclose(colors(), on_map(), atol=1e-3)
-    dock.look.color_by.value = "intensity_mean"
+    dock.display_controls.color_by.value = "intensity_mean"
     np.testing.assert_allclose(colors(), on_map(), atol=1e-3)
     assert len(np.unique(colors(), axis=0)) > 9
     dock.controller.scene.layers.points.face_color = "lime"  # as napari's own controls
     qtbot.waitUntil(lambda: np.allclose(colors(), [0, 1, 0, 1]))
-    dock.look.color_by.value = "Cluster"
-    dock.look.color_by.value = "intensity_mean"
+    dock.display_controls.color_by.value = "Cluster"
+    dock.display_controls.color_by.value = "intensity_mean"
     session.selection.select_points(np.array([3]))
     assert colors(3)[3] == 1
     assert (np.delete(colors()[:, 3], 3) < 0.5).all()
@@ -152,14 +152,14 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     session.selection.select_points(np.array([3]))
     viewer.layers.remove(nuclei)
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
-    told = dock.data.relink.text.text()
+    told = dock.data_controls.relink.text.text()
     assert "The labels 'nuclei' of these objects are not open" in told
     click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
     TeachWidget(viewer).close()  # another dock does not take them along
     columns = "intensity_mean", "intensity_max"
-    load(lambda: dock.controller.reading.reload(columns=columns))
-    assert dock.data.relink.text.text() == told  # however they are read
+    load(lambda: dock.controller.reading.reload_with_options(columns=columns))
+    assert dock.data_controls.relink.text.text() == told  # however they are read
     view = dock.workspace.maps.to_saved_session().maps[0].view
     assert view["layers"]["labels"]["name"] == "nuclei"
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
@@ -174,7 +174,7 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
     levels = [labels, labels[::2, ::2], labels[::4, ::4]]
     pyramid = viewer.add_labels(levels, name="nuclei", multiscale=True)
     viewer.add_image(labels / 7.0, name="dapi")
-    load(dock.data.measure.measure.click)
+    load(dock.data_controls.measure_panel.measure.click)
     play()
     objects = session.dataset.objects
     assert objects.boxes.max() > pyramid.data[1].shape[0]  # the finest was measured
@@ -195,7 +195,7 @@ def a_lasso_with_the_mouse(seen, session):
     for key in (SHIFT, NONE):
         if key == NONE:
             session.selection.clear()
-            seen.dock.select.lasso.click()
+            seen.dock.selection_controls.lasso.click()
         before, pixels = camera.center, seen.pixels(corners)
         seen.press(pixels, key)
         assert overlay.line
@@ -219,7 +219,7 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     monkeypatch.setattr(mouse, "BRUSH_RADIUS", 12)
     for is_stack in (False, True):
         layer = select_over_the_image(qtbot, seen, session, is_stack)
-        seen.dock.select.brush.click()
+        seen.dock.selection_controls.brush.click()
         seen.viewer.layers.remove(layer)
 
 
@@ -232,11 +232,11 @@ def select_over_the_image(qtbot, seen, session, is_stack):
     viewer.dims.set_point(0, 1)
     dock.data_fold.set_expanded(True)
     if is_stack:
-        qtbot.waitUntil(lambda: dock.data.measure.axis.isVisibleTo(dock))
-        dock.data.measure.axis.value = "z"
+        qtbot.waitUntil(lambda: dock.data_controls.measure_panel.axis.isVisibleTo(dock))
+        dock.data_controls.measure_panel.axis.value = "z"
     with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.measure.measure.click()
-    dock.run.run.click()
+        dock.data_controls.measure_panel.measure.click()
+    dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     viewer.scene.camera.center, viewer.scene.camera.zoom = (20.0, 20.0), 8.0
 
@@ -252,7 +252,7 @@ def select_over_the_image(qtbot, seen, session, is_stack):
     viewer.scene.camera.center = 20.0, 20.0
     below = (31, -1), (31, 5), (39, 5), (39, -1)
     assert drag(*below, key=SHIFT | CONTROL) == [1, 2, 6, 7, 21]
-    dock.select.brush.click()
+    dock.selection_controls.brush.click()
     assert drag((28, 13), (28, 39)) == [13]  # in one move
     assert drag((1, 1), (1, 17)) == [1, 2, 3]
     assert drag((19, 19), (19, 20), key=SHIFT) == [1, 2, 3, 13]
@@ -266,7 +266,7 @@ def select_over_the_image(qtbot, seen, session, is_stack):
 
 
 def click_level(qtbot, dock, place, modifier=NONE):
-    levels = dock.look.legend.levels
+    levels = dock.display_controls.legend.levels
     dock.show()
     qtbot.waitUntil(levels.isVisible)
     qtbot.settle()
@@ -276,7 +276,7 @@ def click_level(qtbot, dock, place, modifier=NONE):
 
 def test_a_level_of_the_legend_selects_its_points(qtbot, play, dock, session, dataset):
     play()
-    dock.look.color_by.value = "kind"
+    dock.display_controls.color_by.value = "kind"
     click_level(qtbot, dock, 0)
     is_b = (dataset.obs["kind"] == "B").to_numpy()
     np.testing.assert_array_equal(session.selection.points, is_b)
@@ -311,9 +311,9 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
 
 def name_of(seen):
     """Return a pixel at which the first name can be taken."""
-    (at,) = seen.pixels(seen.dock.names.names.positions[0])
+    (at,) = seen.pixels(seen.dock.map_names.names.positions[0])
     pixels = (at - QPoint(0, up) for up in range(0, 200, 2))
-    taken = seen.dock.names.handle_at
+    taken = seen.dock.map_names.handle_at
     return next(p for p in pixels if taken(*ends(p)) is not None)
 
 
@@ -335,7 +335,7 @@ def test_clusters_and_landmarks_are_dragged_while_the_game_runs(
 
 
 def drag_a_cluster(qtbot, seen, session, way):
-    names, hand, by = seen.dock.names, session.hand, QPoint(60, 0)
+    names, hand, by = seen.dock.map_names, session.hand, QPoint(60, 0)
     cluster, run = names.names.clusters[0].id, session.run
     rows = session.clusters.clustering.rows_in_cluster(cluster)
     for _ in range(5):
@@ -359,7 +359,9 @@ def drag_a_cluster(qtbot, seen, session, way):
     (spring,) = hand.forces.springs
     assert np.array_equal(spring.rows, rows)
     assert seen.dock.overlay.isVisible()
-    assert not seen.dock.select.release.isVisible()  # nothing stays held yet
+    assert (
+        not seen.dock.selection_controls.release.isVisible()
+    )  # nothing stays held yet
     if way == "Escape":
         seen.key(Qt.Key.Key_Escape)
     held = CONTROL if way == "pinned" else NONE
@@ -383,23 +385,23 @@ def drag_a_landmark(qtbot, seen, session):
     assert np.allclose(
         hold.place, seen.layers.projection().position_at_pixel(*ends(end))
     )
-    assert seen.dock.select.by_hand.text() == "By hand: 1 landmark pinned."
+    assert seen.dock.selection_controls.by_hand.text() == "By hand: 1 landmark pinned."
     assert session.selection.is_empty
-    QTest.mouseClick(seen.dock.select.release, LEFT)
+    QTest.mouseClick(seen.dock.selection_controls.release, LEFT)
     assert not session.hand.forces
-    assert not seen.dock.select.by_hand.isVisible()
+    assert not seen.dock.selection_controls.by_hand.isVisible()
 
 
 def test_a_map_at_rest_is_chosen_from_and_moved_by_hand(qtbot, seen, session):
     a_lasso_with_the_mouse(seen, session)
-    seen.dock.select.lasso.click()  # put away
+    seen.dock.selection_controls.lasso.click()  # put away
     session.selection.clear()
     for gives_up in (True, False):
         drag_by_its_name(qtbot, seen, session, gives_up)
     true_neighbours_are_shown_while_the_button_is_down(qtbot, seen.dock, session)
     qtbot.waitUntil(lambda: session.state == "finished")
     session.selection.clear()
-    held_points_are_let_go_by_buttons(qtbot, seen.dock.select, session)
+    held_points_are_let_go_by_buttons(qtbot, seen.dock.selection_controls, session)
 
 
 def held_points_are_let_go_by_buttons(qtbot, hand, session):
@@ -420,14 +422,17 @@ def held_points_are_let_go_by_buttons(qtbot, hand, session):
 
 
 def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
-    points, button = dock.controller.scene.layers.points, dock.select.neighbors
+    points, button = (
+        dock.controller.scene.layers.points,
+        dock.selection_controls.neighbors,
+    )
     assert not button.isVisible()
     # 3 and 23 lie where the others are that they are not like.
     session.selection.select_points(np.arange(0, 8))
     before, snapshot = points.data.copy(), session.snapshot
     QTest.mousePress(button, LEFT)
     qtbot.waitUntil(lambda: not np.array_equal(points.data, before))
-    assert "stepped out" in dock.select.message.text()
+    assert "stepped out" in dock.selection_controls.message.text()
     assert session.snapshot is snapshot
     qtbot.wait(300)
     moved = np.flatnonzero((points.data != before).any(axis=1))
@@ -435,7 +440,7 @@ def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     assert len(moved) < 6
     QTest.mouseRelease(button, LEFT)
     assert np.array_equal(points.data, before)
-    assert dock.select.message.text() == ""
+    assert dock.selection_controls.message.text() == ""
     QTest.mousePress(button, LEFT)
     session.settings.repulsion = 900.0  # the game plays on
     qtbot.waitUntil(lambda: not dock.controller.scene.is_showing_neighbors)
@@ -444,7 +449,7 @@ def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
 
 
 def drag_by_its_name(qtbot, seen, session, gives_up):
-    names, native = seen.dock.names, seen.native
+    names, native = seen.dock.map_names, seen.native
     qtbot.waitUntil(lambda: bool(names_read(seen.dock)))
     cluster, hold, by = names.names.clusters[0].id, name_of(seen), QPoint(60, 0)
     assert names.names.texts[0] in names_read(seen.dock)

@@ -14,7 +14,7 @@ def layers(play, dock):
 
 
 def choose(dock, column):
-    dock.look.split_by.value = column
+    dock.display_controls.split_by.value = column
     return dock.controller.scene.layers
 
 
@@ -25,7 +25,7 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
     monkeypatch.setattr(
         marks, "paint_text_with_halo", lambda painter, at, *_: written.append(at.y())
     )
-    dock.look.landmarks.setChecked(True)
+    dock.display_controls.landmarks.setChecked(True)
     assert layers.landmarks.visible
     choose(dock, "kind")
     points = layers.points
@@ -74,12 +74,12 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
 def test_names_stand_in_each_panel_where_their_clusters_have_points(
     layers, dock, session, dataset, qtbot
 ):
-    qtbot.waitUntil(lambda: bool(dock.names.names.clusters))
-    whole, labels = dock.names.names, session.clusters.labels
+    qtbot.waitUntil(lambda: bool(dock.map_names.names.clusters))
+    whole, labels = dock.map_names.names, session.clusters.labels
     dataset.obs.loc[labels == labels[0], "kind"] = "T"
     choose(dock, "kind")
-    qtbot.waitUntil(lambda: dock.names.names is not whole)
-    names, panels = dock.names.names, session.view.layout.of_points
+    qtbot.waitUntil(lambda: dock.map_names.names is not whole)
+    names, panels = dock.map_names.names, session.view.layout.of_points
     named = [(c.id, p) for c, p in zip(names.clusters, names.panels, strict=True)]
     assert sorted(named) == sorted(
         {*zip(labels.tolist(), panels.tolist(), strict=True)}
@@ -89,7 +89,7 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
     for (cluster, panel), place in zip(named, names.positions, strict=True):
         of_both = drawn[(labels == cluster) & (panels == panel)]
         assert np.abs(of_both - place).max(axis=1).min() < 1e-3
-    pixels, strengths = dock.names.label_positions_and_opacities(layers.projection())
+    pixels, strengths = dock.map_names.label_positions_and_opacities(layers.projection())
     is_read = (strengths == 1) & (names.panels == 1)
     assert is_read.any()  # and taken in each panel
-    assert all(dock.names.handle_at(pixel) for pixel in pixels[is_read])
+    assert all(dock.map_names.handle_at(pixel) for pixel in pixels[is_read])

@@ -193,13 +193,13 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
     X = np.zeros_like(session.dataset.X)
     X[1::2, 0] = X[20:, 1] = 9  # one measure parts odd rows, another the halves
     session.load(replace(session.dataset, X=X, profile=X))
-    dock.run.run.click()
+    dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     of(range(0, 12, 2), range(1, 12, 2))
     inspector.show()
     qtbot.waitUntil(lambda: inspector.details.column.value == "taught")
     inspector.show(MAP)
-    dock.look.split_by.value = "taught"
+    dock.display_controls.split_by.value = "taught"
     assert [n for _, n in session.view.panels.captions] == ["20", "20"]
     points = dock.controller.scene.layers.points
     even = points.data.copy()

@@ -18,31 +18,31 @@ def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
     session.load(None)
     main.resize(1100, 800)
     main.show()
-    click(dock.data.start.tour)
+    click(dock.data_controls.start_panel.tour)
     qtbot.waitUntil(tour.isVisible)
     assert "Open your data" in tour.text()
     session.load(data)  # what it says is done: it goes on by itself
-    dock.run.run.setText("Prepare and run")
+    dock.run_controls.run_button.setText("Prepare and run")
     qtbot.waitUntil(lambda: tour.isVisible() and "Press Prepare and run" in tour.text())
     # Another tab in front of the dock takes the note along.
     other = main.add_dock_widget(QLabel("other"), name="other", tabify=True)
     other.raise_()
     qtbot.waitUntil(lambda: tour.visibleRegion().isEmpty())
-    looks = QSignalSpy(tour.looks.timeout)
+    looks = QSignalSpy(tour.poll_timer.timeout)
     qtbot.waitUntil(lambda: len(looks) > 2)
     assert tour.visibleRegion().isEmpty()
     main.remove_dock_widget(other)
     qtbot.waitUntil(lambda: not tour.visibleRegion().isEmpty())
     # No word of colours before there is a map.
     engine.gate.clear()
-    click(dock.run.run)
+    click(dock.run_controls.run_button)
     qtbot.waitUntil(lambda: session.state == "preparing")
-    looks = QSignalSpy(tour.looks.timeout)
+    looks = QSignalSpy(tour.poll_timer.timeout)
     qtbot.waitUntil(lambda: len(looks) > 3)
     assert not tour.isVisible()
     engine.gate.set()
     qtbot.waitUntil(lambda: tour.isVisible() and "colours" in tour.text())
-    target = dock.look.color_by
+    target = dock.display_controls.color_by
     assert tour.frame.parent() is target
     for at in (tour.rect().topLeft(), tour.rect().bottomRight()):
         assert dock.rect().contains(tour.mapTo(dock, at))
@@ -51,7 +51,7 @@ def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
     qtbot.waitUntil(lambda: tour.isVisible() and "doubt" in tour.text())
     for is_offered in (True, False):  # no button is spoken of that is not there
         shown = Mock(return_value=is_offered)
-        monkeypatch.setattr(dock.trust.show_misplaced, "isVisible", shown)
+        monkeypatch.setattr(dock.trust_controls.show_misplaced, "isVisible", shown)
         qtbot.waitUntil(lambda want=is_offered: ("press Show" in tour.text()) == want)
     click(tour)
     session.selection.select(0)
@@ -59,7 +59,7 @@ def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
     qtbot.waitUntil(tour.isVisible)
     assert "Type a name" in tour.text()
     click(tour)
-    qtbot.waitUntil(lambda: not tour.looks.isActive())
+    qtbot.waitUntil(lambda: not tour.poll_timer.isActive())
     assert not tour.isVisible()
 
 
@@ -69,12 +69,12 @@ def test_it_begins_by_itself_once_by_a_preference(dock, qtbot, monkeypatch):
     settings = SimpleNamespace(window=window)
     monkeypatch.setattr(tour_module, "get_plugin_settings", lambda name: settings)
     dock.show()
-    dock.tour.begin_once()
+    dock.tour.begin_if_unseen()
     qtbot.waitUntil(dock.tour.isVisible)
     assert not window.shows_tour
     for _ in range(5):
-        dock.tour.next_stop()
-    qtbot.waitUntil(lambda: not dock.tour.looks.isActive())
-    dock.tour.begin_once()
-    assert not dock.tour.looks.isActive()
+        dock.tour.leave_stop()
+    qtbot.waitUntil(lambda: not dock.tour.poll_timer.isActive())
+    dock.tour.begin_if_unseen()
+    assert not dock.tour.poll_timer.isActive()
     assert not dock.tour.isVisible()

@@ -17,7 +17,7 @@ from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.ui.canvas.layers import COMPARED
 from napari_embedding_game.ui.canvas.pick import find_row_at_pixel
 from napari_embedding_game.ui.controls import trust as trust_module
-from napari_embedding_game.ui.controls.timeline import mark_text
+from napari_embedding_game.ui.controls.timeline import describe_mark
 from napari_embedding_game.ui.controls.trust import WAITING
 
 FOUND = MapQuality(0.25, 0.9, 0.8, 0.7, 1000, 15)
@@ -28,7 +28,7 @@ LEFT = Qt.MouseButton.LeftButton
 def trust(dock):
     dock.resize(400, 1500)
     dock.show()
-    return dock.trust
+    return dock.trust_controls
 
 
 def unfold(dock):
@@ -91,7 +91,7 @@ def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
     qtbot.waitUntil(lambda: len(gates) == 1)
     dock.trust_fold.set_expanded(False)
     former = session.snapshot
-    dock.run.run.click()
+    dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.snapshot not in (None, former))
     qtbot.waitUntil(lambda: session.state == "finished")
     gates[0].set()
@@ -148,7 +148,7 @@ def finished(qtbot, dock, session):
     """The dock after a run that was steered once."""
     dock.resize(400, 1500)
     dock.show()
-    dock.run.run.click()
+    dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     dock.trust_fold.set_expanded(True)
     session.settings.repulsion = 900.0
@@ -166,16 +166,16 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
 ):
     timeline, shown = session.timeline, finished.timeline
     first = timeline.marks[0]
-    assert finished.game.repulsion.value == 900
+    assert finished.method_controls.repulsion.value == 900
     qtbot.settle()
     shown.marks.setCurrentRow(0, QItemSelectionModel.SelectionFlag.NoUpdate)
     assert session.snapshot is not first.snapshot  # Tab came in, nothing was chosen
     click(shown, 0)
     assert session.snapshot is first.snapshot
     assert session.settings.repulsion is None
-    assert finished.game.repulsion.value == 300  # that of the map on show
+    assert finished.method_controls.repulsion.value == 300  # that of the map on show
     layer = finished.controller.scene.layers.points
-    stage = finished.run.stage.text
+    stage = finished.run_controls.stage.text
     assert stage() == "An earlier map."
     session.selection.select(0)
     assert stage() == "An earlier map. Escape shows all groups."
@@ -184,12 +184,12 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     QTest.keyClick(shown.marks, Qt.Key.Key_Right)
     assert timeline.current is timeline.marks[1]
     changed = timeline.current
-    finished.run.continue_button.click()
+    finished.run_controls.continue_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert timeline.newest.parent == changed.number
     assert finished.controller.scene.layers.points is layer
-    assert "Finished" in mark_text(first)  # and deleted by its menu
-    assert "Embedding game, seed 0" in mark_text(first)
+    assert "Finished" in describe_mark(first)  # and deleted by its menu
+    assert "Embedding game, seed 0" in describe_mark(first)
     actions = {a.text(): a for a in shown.menu(first).actions()}
     n_marks = len(timeline.marks)
     actions["Delete"].trigger()
@@ -221,7 +221,7 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     assert title == other.title
     assert "neighbours kept" in one
     assert "of a point's neighbours are the same" in bar.words.text()
-    offered = finished.look.color_by
+    offered = finished.display_controls.color_by
     assert "Movement" in offered.choices
     look.color_by = "Movement"
     bar.end.click()
@@ -242,15 +242,15 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     chosen = [layers.points, layers.find_points_layer(COMPARED)]
     for layer in chosen:  # as napari removes those that are selected
         viewer.layers.remove(layer)
-    finished.run.run.click()
+    finished.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     compare()
     viewer.layers.remove(layers.points)
     qtbot.waitUntil(lambda: chosen[1].name not in viewer.layers)
-    finished.run.run.click()
+    finished.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     compare()
-    finished.run.run.click()  # playing ends it
+    finished.run_controls.run_button.click()  # playing ends it
     assert session.view.comparison is None
     assert not bar.end.isVisible()
     qtbot.waitUntil(lambda: session.state == "finished")

@@ -54,9 +54,9 @@ def cluster_of(person, wanted):
 
 def test_from_raw_counts_to_named_cells(person, counts_file, tmp_path):
     person.open(counts_file)
-    assert "raw counts" in person.dock.data.recipe.offer.text()
+    assert "raw counts" in person.dock.data_controls.recipe_panel.offer.text()
     for name, number in {"min_genes": 50, "n_top_genes": 200, "n_comps": 10}.items():
-        person.dock.data.recipe.numbers[name].value = number
+        person.dock.data_controls.recipe_panel.numbers[name].value = number
     person.run()
     person.set_clusters(3)
     is_wanted = (person.session.dataset.obs["kind"] == "Macrophages").to_numpy()
@@ -114,18 +114,18 @@ def conditions_file(tmp_path):
 
 def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_path):
     person.open(conditions_file)
-    recipe = person.dock.data.recipe
+    recipe = person.dock.data_controls.recipe_panel
     person.unfold(recipe.fold)
     for name, number in {"n_top_genes": 200, "n_comps": 10}.items():
         recipe.numbers[name].value = number
     recipe.numbers["max_counts"].value = 1_000
     person.run()
-    assert "more than 1,000 counts" in person.dock.data.notes.text()
+    assert "more than 1,000 counts" in person.dock.data_controls.notes.text()
     person.unfold(person.dock.trust_fold)
-    person.wait(person.dock.trust.warning.isVisible, "the quality")
+    person.wait(person.dock.trust_controls.warning.isVisible, "the quality")
     assert "Batch effect of stim" in person.dock.trust_fold.button.text()
     person.mix_samples("stim")
-    assert "Harmony mixed" in person.dock.data.notes.text()
+    assert "Harmony mixed" in person.dock.data_controls.notes.text()
     person.run()
     person.split_by("stim")
     captions = person.session.view.panels.captions
@@ -146,7 +146,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     person.press_escape()
     person.split_by("stim")
     person.open_tab("Expression")
-    dots = person.dock.plots.expression
+    dots = person.dock.plots_tab.expression
     person.wait(lambda: dots.result, "the expression")
     person.save(tmp_path / "map.ipynb")
     assert person.n_clicks < 50, person.n_clicks
@@ -201,7 +201,7 @@ def test_from_an_image_to_nuclei_and_back(person, image_and_labels, tmp_path, li
         imsave(tmp_path / f"{name}.tif", pixels, check_contrast=False)
     person.drop(tmp_path / "nuclei.tif")
     person.convert_to_labels(person.drop(tmp_path / "masks.tif"))
-    assert person.dock.run.run.text() == "Measure and run"
+    assert person.dock.run_controls.run_button.text() == "Measure and run"
     person.run()
     assert len(person.session.dataset.objects) == 48
     person.set_clusters(2)

@@ -16,8 +16,8 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.ui import upstream_fixes
-from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.upstream_fixes import BELOW, FIXES, mend
+from napari_embedding_game.ui.compat import find_canvas_widget
+from napari_embedding_game.ui.upstream_fixes import FIXES, UNFIXED_FROM, apply_fixes
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 LABELS = np.arange(12, dtype=np.int32).reshape(3, 4)
@@ -25,8 +25,8 @@ LABELS = np.arange(12, dtype=np.int32).reshape(3, 4)
 
 @pytest.fixture(autouse=True)
 def mended():
-    mend()
-    mend()  # again is once
+    apply_fixes()
+    apply_fixes()  # again is once
 
 
 def test_views_change_under_a_mouse_that_drags(make_napari_viewer, qtbot):
@@ -39,7 +39,7 @@ def test_views_change_under_a_mouse_that_drags(make_napari_viewer, qtbot):
     viewer.dims.ndisplay = 3
     viewer.canvas.grid.enabled = True
     qtbot.settle()
-    canvas = canvas_widget(viewer.window.main_menu)
+    canvas = find_canvas_widget(viewer.window.main_menu)
 
     def press():
         QTest.mousePress(canvas, LEFT, NONE, QPoint(100, 150))
@@ -133,25 +133,25 @@ def test_a_module_of_another_name_costs_its_mending_and_no_dock(
     """As napari 0.10 may call it: what is private has any name tomorrow."""
     module = "napari.utils.colormap_backend" if fix is None else fix.module
     monkeypatch.setitem(sys.modules, module, None)  # an import of it fails
-    importlib.reload(upstream_fixes).mend()
+    importlib.reload(upstream_fixes).apply_fixes()
     assert module in caplog.text
     monkeypatch.undo()
     backends = sys.modules["napari.utils.colormap_backend"]
     for name in ("ColormapBackend", "set_backend"):
         with monkeypatch.context() as context:
             context.delattr(backends, name)
-            upstream_fixes.mend()
+            upstream_fixes.apply_fixes()
             assert f"{name} is left as it is" in caplog.text
-    importlib.reload(upstream_fixes).mend()
+    importlib.reload(upstream_fixes).apply_fixes()
 
 
 def test_a_version_that_nobody_has_looked_at_is_left_as_it_is(monkeypatch):
     replaced = []
-    monkeypatch.setattr(upstream_fixes, "replace", lambda *_: replaced.append(1))
-    mend()
+    monkeypatch.setattr(upstream_fixes, "replace_method", lambda *_: replaced.append(1))
+    apply_fixes()
     assert len(replaced) == len(FIXES)
     monkeypatch.setattr(
-        upstream_fixes, "version", lambda name: "{}.{}.0a1".format(*BELOW[name])
+        upstream_fixes, "version", lambda name: "{}.{}.0a1".format(*UNFIXED_FROM[name])
     )
-    mend()
+    apply_fixes()
     assert len(replaced) == len(FIXES)

@@ -57,8 +57,8 @@ def test_a_reference_colours_the_map_by_its_labels(
     assert right.mean() > 0.9
     assert chosen.state.text().startswith("cell_type of reference.h5ad for 40 cells: ")
     inspector.show(MAP)
-    assert dock.look.color_by.value == "cell_type_predicted"
-    assert "cell_type_predicted_confidence" in dock.look.color_by.choices
+    assert dock.display_controls.color_by.value == "cell_type_predicted"
+    assert "cell_type_predicted_confidence" in dock.display_controls.color_by.choices
     session.selection.select(0)
     inspector.show()
     assert "cell_type_predicted" in inspector.details.column.choices
@@ -87,7 +87,7 @@ def test_cells_are_placed_among_those_of_the_reference(
     again = GameDock(viewer, workspace, warm_up=False)
     qtbot.addWidget(again)
     assert len(viewer.layers["cells of the reference"].data) == 40
-    again.data.breadcrumb.buttons[0].click()
+    again.data_controls.breadcrumb.buttons[0].click()
     assert session.snapshot.embedding is own
     assert "cells of the reference" not in viewer.layers
     again.close()

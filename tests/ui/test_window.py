@@ -9,10 +9,10 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.ui.closing import Closing
+from napari_embedding_game.ui.close_watcher import CloseWatcher
 from napari_embedding_game.ui.connections import RUNNING_MS
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.tasks.worker import running_workers
+from napari_embedding_game.ui.tasks.worker import count_running_workers
 
 NONE, CONTROL = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier
 
@@ -29,12 +29,12 @@ def test_closing_the_dock_ends_the_worker(
             session.pace = UNPACED
         click_run(dock, "running" if state == "paused" else state)
         if state == "paused":
-            dock.run.pause.click()
+            dock.run_controls.pause_button.click()
         # What a finished run has measured besides comes to its end.
-        qtbot.waitUntil(lambda: running_workers() == 1)
+        qtbot.waitUntil(lambda: count_running_workers() == 1)
         engine.gate.set()
         window.window.remove_dock_widget(dock)
-        qtbot.waitUntil(lambda: running_workers() == 0)
+        qtbot.waitUntil(lambda: count_running_workers() == 0)
         assert session.state == "stopped", state
         qtbot.waitUntil(lambda one=dock: not isalive(one))
 
@@ -46,7 +46,7 @@ class Window(QMainWindow):
         super().__init__()
         self.agrees, self.told, box, inside = agrees, [], QDockWidget(), QWidget()
         box.setWidget(inside)
-        self.closing = Closing(inside, lambda: self.told.append(True))
+        self.closing = CloseWatcher(inside, lambda: self.told.append(True))
         self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, box)
 
     def closeEvent(self, event):
@@ -69,7 +69,7 @@ def test_a_run_in_a_window_is_followed_without_haste_and_ended(
     click_run, qtbot, slow, monkeypatch, window, session, docked
 ):
     """A list that is drawn takes as long as an iteration of 70,000 points."""
-    shown, table = [], docked.clusters.table
+    shown, table = [], docked.cluster_pane.table
     monkeypatch.setattr(table, "show_frame", lambda frame, **_: shown.append(frame))
     click_run(docked, "running")
     began = time.monotonic()
@@ -78,12 +78,12 @@ def test_a_run_in_a_window_is_followed_without_haste_and_ended(
     assert shown
     assert len(shown) <= 3 + (time.monotonic() - began) / (RUNNING_MS / 1_000)
     window.layers.clear()  # a person deletes them
-    qtbot.waitUntil(lambda: running_workers() == 0)
-    assert "was removed" in docked.run.message.text()
+    qtbot.waitUntil(lambda: count_running_workers() == 0)
+    assert "was removed" in docked.run_controls.message.text()
     assert len(window.layers) == 0
     click_run(docked, "running")
     window.close()
-    qtbot.waitUntil(lambda: running_workers() == 0)
+    qtbot.waitUntil(lambda: count_running_workers() == 0)
 
 
 def test_clicks_on_the_map_select_clusters(seen, session, qtbot):

@@ -6,12 +6,12 @@ import time
 import pytest
 from qtpy.QtCore import QObject, QThread, QTimer
 
-from napari_embedding_game.ui.connections import release
+from napari_embedding_game.ui.connections import disconnect_all
 from napari_embedding_game.ui.tasks.worker import (
     FRAME_SECONDS,
-    Latest,
+    JobRunner,
     Worker,
-    running_workers,
+    count_running_workers,
 )
 
 
@@ -31,8 +31,8 @@ def test_every_exception_arrives_in_the_window_thread(qtbot, error):
     worker = Worker(raising(error))
     arrived = []
     worker.failed.connect(lambda e: arrived.append((e, QThread.currentThread())))
-    worker.begin()
-    qtbot.waitUntil(lambda: bool(arrived) and not running_workers())
+    worker.start_thread()
+    qtbot.waitUntil(lambda: bool(arrived) and not count_running_workers())
     assert arrived == [(error, worker.thread())]
 
 
@@ -42,7 +42,7 @@ def test_frames_are_skipped_but_never_the_last(qtbot):
     worker.frame.connect(seen.append)
     began = time.monotonic()
     with qtbot.waitSignal(worker.ended):
-        worker.begin()
+        worker.start_thread()
     # Nobody holds it now: collected while its timer fires, it would end the program.
     assert not any(timer.isActive() for timer in worker.findChildren(QTimer))
     assert seen[-1] == 1000
@@ -62,14 +62,14 @@ def test_every_frame_is_shown_that_is_waited_for(qtbot):
     worker = Worker(job)
     worker.frame.connect(lambda number: (seen.append(number), shown.release()))
     with qtbot.waitSignal(worker.ended):
-        worker.begin()
+        worker.start_thread()
     assert seen == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("finishes", [False, True])
 def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
     gate, taken, owner = threading.Event(), [], QObject()
-    jobs = Latest(owner, taken.append, taken.append, finishes=finishes)
+    jobs = JobRunner(owner, taken.append, taken.append, finishes=finishes)
 
     def first():
         gate.wait()
@@ -78,7 +78,7 @@ def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
     jobs.submit(first)
     jobs.submit(lambda: "second")  # waits: there is one thread at most
     jobs.submit(lambda: "third")
-    assert running_workers() == 1
+    assert count_running_workers() == 1
     assert jobs.is_busy
     gate.set()
     qtbot.waitUntil(lambda: taken[-1:] == ["third"] and not jobs.is_busy)
@@ -87,15 +87,15 @@ def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
 
 def test_nothing_comes_once_it_is_stopped_or_its_dock_released(qtbot):
     gate, taken, dock = threading.Event(), [], QObject()
-    jobs = Latest(QObject(dock), taken.append, taken.append)
+    jobs = JobRunner(QObject(dock), taken.append, taken.append)
     timer = QTimer(dock)
     timer.start()
     jobs.submit(gate.wait)
     jobs.stop()
     jobs.submit(gate.wait)
-    release(dock)
+    disconnect_all(dock)
     assert not jobs.is_busy
     assert not timer.isActive()
     gate.set()
-    qtbot.waitUntil(lambda: running_workers() == 0)
+    qtbot.waitUntil(lambda: count_running_workers() == 0)
     assert taken == []

@@ -1,7 +1,7 @@
-"""Opens napari with the dock and plays a sample, for the command line.
+"""Open napari with the dock and play a sample or a file, for the command line.
 
-Elsewhere than on Windows torch, which takes as long to load as the window, is loaded
-beside it, once the dock is shown.
+Except on Windows torch is loaded in the background once the dock is shown: torch takes
+as long to load as the window.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.game_dock import GameDock
 
 WINDOW = (1500, 950)
+"""Width and height of the window in pixels."""
 SETTLE_MS = 400
-"""For the last frame to be drawn before the picture is taken."""
+"""Milliseconds from the first map to the screenshot, until the frame is painted."""
 
 
 def launch(
@@ -33,14 +34,26 @@ def launch(
     out: str | Path | None = None,
     quit_after_run: bool = False,
 ) -> int:
-    """Open the window and return the exit code when it is closed.
+    """Open the window, block until the window is closed and return the exit code.
 
-    It is 1 where reading, running or writing failed.
+    Parameters
+    ----------
+    sample : str, optional
+        A key of SAMPLES: that sample is loaded and played.
+    path : str or Path, optional
+        A file that is loaded and played where ``sample`` is None.  Without ``sample``
+        and ``path`` the dock opens empty.
+    screenshot : str or Path, optional
+        File for a picture of the whole window after the run.
+    out : str or Path, optional
+        File for the result of the run, in the format of its ending.
+    quit_after_run : bool
+        Whether to close the window once the run and these files are finished.
 
-    ``sample``: one of the keys of SAMPLES, to load and play, or else the file of
-    ``path``; without either the dock opens ready for the first click. ``screenshot``,
-    ``out``: where to store a picture of the whole window after the run, and its result.
-    ``quit_after_run``: whether to close the window when all this is done.
+    Returns
+    -------
+    int
+        0, or 1 where reading, running or writing failed.
     """
     import napari
 
@@ -50,17 +63,19 @@ def launch(
     viewer = napari.Viewer(title="napari · embedding game")
     viewer.window.resize(*WINDOW)
     dock = open_dock(viewer)
-    code = after_run(viewer, dock, screenshot, out, quit_after_run=quit_after_run)
+    find_exit_code = save_outputs_after_run(
+        viewer, dock, screenshot, out, quit_after_run=quit_after_run
+    )
     reading, play = dock.controller.reading, dock.controller.play
     if sample is not None:
         reading.load(SampleSource(sample), then=play)
     elif path is not None:
         reading.open_file(Path(path), then=play)
     napari.run()
-    return code()
+    return find_exit_code()
 
 
-def after_run(
+def save_outputs_after_run(
     viewer: napari.Viewer,
     dock: GameDock,
     screenshot: str | Path | None = None,
@@ -68,48 +83,49 @@ def after_run(
     *,
     quit_after_run: bool = False,
 ) -> Callable[[], int]:
-    """Do what :func:`launch` says once the first map is there; return its exit code.
+    """Save screenshot and result once the first map is there; print errors to stderr.
 
-    That of a run that has ended, or of a session file.  What fails is printed to
-    standard error.
+    The first map is the map of the first finished run, or of an opened session file.
+    Returns a function that returns the exit code: 1 after any error, else 0.
+    Parameters are as for :func:`launch`.
     """
     from qtpy.QtCore import QTimer
 
     controller, session = dock.controller, dock.controller.session
-    troubles: list[str] = []
+    errors: list[str] = []
     later = partial(QTimer.singleShot, SETTLE_MS)
 
-    def close_soon(*event: object) -> None:
+    def close_if_wanted(*event: object) -> None:
         if quit_after_run:
             later(viewer.close)
 
-    def on_trouble(sentence: str) -> None:
-        if sentence:
-            print(sentence, file=sys.stderr)
-            troubles.append(sentence)
-            close_soon()
+    def on_error(message: str) -> None:
+        if message:  # "" tells that a former error is over
+            print(message, file=sys.stderr)
+            errors.append(message)
+            close_if_wanted()
 
-    def finish() -> None:
+    def save_outputs() -> None:
         if screenshot is not None:
             viewer.screenshot(str(screenshot), canvas_only=False, flash=False)
         if out is not None:
             controller.writing.save(Path(out))
         else:
-            close_soon()
+            close_if_wanted()
 
-    def on_map() -> None:
-        session.state_changed.disconnect(on_state)
-        controller.reading.session_opened.disconnect(on_map)
-        later(finish)
+    def on_first_map() -> None:
+        session.state_changed.disconnect(on_state_changed)
+        controller.reading.session_opened.disconnect(on_first_map)
+        later(save_outputs)
 
-    def on_state(state: str) -> None:
-        if state == "failed":  # the sentence comes right after the state
-            later(lambda: on_trouble(session.message))
+    def on_state_changed(state: str) -> None:
+        if state == "failed":  # the message is set right after the state
+            later(lambda: on_error(session.message))
         elif state == "finished":
-            on_map()
+            on_first_map()
 
-    session.state_changed.connect(on_state)
-    controller.reading.session_opened.connect(on_map)
-    controller.workspace.trouble.connect(on_trouble)
-    controller.writing.saved.connect(close_soon)
-    return lambda: int(bool(troubles))
+    session.state_changed.connect(on_state_changed)
+    controller.reading.session_opened.connect(on_first_map)
+    controller.workspace.trouble.connect(on_error)
+    controller.writing.saved.connect(close_if_wanted)
+    return lambda: int(bool(errors))

@@ -1,9 +1,10 @@
-"""What goes beyond napari's public API; without it the plugin works on.
+"""Access to napari beyond its public API, each with a fallback.
 
-:func:`scene_of` takes the vispy node of a layer: the picture of the map is its child,
-so that it moves, hides and stands in napari's grid with the layer (without: napari
-draws the markers, 0.3 s for 70,000 points in software).  :data:`STROKES` names lists of
-a Labels layer (without: an undone stroke is no edit).
+:func:`find_layer_visual` returns the vispy node of a layer: the picture of the map is a
+child of the node, so that the picture moves, hides and stands in napari's grid with the
+layer.  Without the node napari paints the markers: 0.3 s for 70,000 points in software.
+:data:`STROKE_LISTS` names lists of a Labels layer; without the lists an undone stroke
+is not noticed as an edit.
 """
 
 from __future__ import annotations
@@ -16,79 +17,89 @@ from qtpy.QtCore import Qt
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QLabel, QMainWindow, QWidget
 
-STROKES = {"Ctrl+Z": "_undo_history", "Ctrl+Shift+Z": "_redo_history"}
-"""What was painted in a Labels layer that a key takes back, or does again."""
+STROKE_LISTS = {"Ctrl+Z": "_undo_history", "Ctrl+Shift+Z": "_redo_history"}
+"""Attribute of a Labels layer that lists what a key undoes or redoes, by the key."""
 
 
-def strokes(layer: Layer) -> tuple[int, ...]:
-    """Return the number of each: napari emits nothing when one is taken back."""
-    return tuple(len(getattr(layer, name, ())) for name in STROKES.values())
+def count_strokes(layer: Layer) -> tuple[int, ...]:
+    """Return how many strokes of a Labels layer can be undone and redone.
+
+    A change of these two numbers shows an undone stroke, for which napari emits
+    nothing.
+    """
+    return tuple(len(getattr(layer, name, ())) for name in STROKE_LISTS.values())
 
 
-def unwrap(viewer: Any) -> Any:
-    """Return the viewer itself: napari hands plugins a proxy of it."""
+def unwrap_viewer(viewer: Any) -> Any:
+    """Return the viewer behind the proxy that napari hands to plugins."""
     return getattr(viewer, "__wrapped__", viewer)
 
 
-def viewers() -> list[Any]:
-    """Return all viewers that are open (without: a file comes into the present one)."""
+def list_viewers() -> list[Any]:
+    """Return all open viewers; [] where napari does not list its viewers any more."""
     return list(getattr(napari.Viewer, "_instances", ()))
 
 
-def main_window_of(widget: QWidget) -> QWidget:
-    """Return the window that a widget belongs to, also while its dock floats."""
+def find_main_window(widget: QWidget) -> QWidget:
+    """Return the outermost parent of a widget, also while its dock floats."""
     while (parent := widget.parentWidget()) is not None:
         widget = parent
     return widget
 
 
-def canvas_widget(widget: QWidget) -> QWidget | None:
-    """Return the canvas of the napari window that a docked widget is in, or None."""
-    top = main_window_of(widget)
+def find_canvas_widget(widget: QWidget) -> QWidget | None:
+    """Return the OpenGL canvas of the napari window that a docked widget is in.
+
+    None: the widget is in no napari window.
+    """
+    top = find_main_window(widget)
     center = top.centralWidget() if isinstance(top, QMainWindow) else None
     canvas: QWidget | None = center.findChild(QOpenGLWidget) if center else None
     return canvas
 
 
 def show_status_as_text(canvas: QWidget) -> None:
-    """Have the status bar around a canvas show names and values as they are.
+    """Set the status bar of the window of a canvas to plain text.
 
-    napari writes values of a layer there, and Qt takes one with a tag for HTML.
+    napari writes values of a layer there, which Qt would render as HTML where a value
+    contains a tag.
     """
-    window = main_window_of(canvas)
+    window = find_main_window(canvas)
     if isinstance(window, QMainWindow):
         for label in window.statusBar().findChildren(QLabel):
             label.setTextFormat(Qt.TextFormat.PlainText)
 
 
-class Scene(NamedTuple):
-    """Where napari draws a layer."""
+class LayerVisual(NamedTuple):
+    """The vispy objects by which napari draws a layer."""
 
     canvas: QWidget
     """The OpenGL widget."""
     node: Any
     """The vispy node of the layer; its children move with it."""
-    points: Any
-    """The part of a Points layer that draws the markers; ``visible`` can be set."""
-    fill: Any
-    """What fills this from the layer, with each ``layer.events.set_data``."""
+    markers: Any
+    """Draws the markers of a Points layer, ``visible`` can be set; None for others."""
+    update_markers: Any
+    """Slot of ``layer.events.set_data`` that copies the layer's data to the node."""
 
 
-def scene_of(viewer: Any, layer: Layer) -> Scene | None:
-    """Return where a layer is drawn; None where there is no window."""
+def find_layer_visual(viewer: Any, layer: Layer) -> LayerVisual | None:
+    """Return the vispy objects of a layer; None where the viewer has no window."""
     try:
-        canvas = unwrap(viewer).window._qt_viewer.canvas
+        canvas = unwrap_viewer(viewer).window._qt_viewer.canvas
         visual = canvas.layer_to_visual[layer]
-        node, fill = visual.node, visual._on_data_change
-        return Scene(canvas.native, node, getattr(node, "points_markers", None), fill)
+        node, update = visual.node, visual._on_data_change
+        markers = getattr(node, "points_markers", None)
+        return LayerVisual(canvas.native, node, markers, update)
     except (AttributeError, KeyError):
         return None
 
 
-def draw(viewer: Any, layer: Layer) -> None:
-    """Draw a layer after its arrays were written in place, and nothing else.
+def refresh_layer(viewer: Any, layer: Layer) -> None:
+    """Redraw a layer whose arrays were changed in place, without its thumbnail.
 
-    napari's list of layers would be drawn anew too, and with it all of the window.
+    Events are blocked: else napari would redraw its list of layers, and with the list
+    the whole window.
     """
     with viewer.layers.events.blocker():
         is_marked = bool(getattr(layer, "selected_data", None))

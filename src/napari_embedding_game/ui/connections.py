@@ -1,4 +1,4 @@
-"""Who hears of a session: docks and their parts, while they are open."""
+"""Connect docks and their views with signals that outlive them, until a dock closes."""
 
 from __future__ import annotations
 
@@ -13,37 +13,47 @@ from superqt.utils import qthrottled
 from napari_embedding_game.session.session import Session
 
 SOON_MS, RUNNING_MS = 30, 1_000
-"""Edits that follow each other faster than this are shown together; and between two
-looks at a running game, of which each has the whole window drawn anew."""
+"""Milliseconds: edits that follow each other faster than ``SOON_MS`` are shown
+together.
+
+``RUNNING_MS`` lies between two updates of a view in a running game, since each update
+repaints the whole window.
+"""
 WORDS_MS = 500
-"""The same between two texts."""
+"""Milliseconds between two updates of a text in a running game."""
 
 
-def in_step(
+def throttle_while_running(
     owner: QObject, session: Session, job: Callable[[], object]
 ) -> Callable[..., None]:
-    """Return what has a job done: at once, and in a running game now and then."""
-    turn = qthrottled(job, WORDS_MS, parent=owner)
+    """Return a slot that calls ``job`` at once, or throttled while a game runs.
 
-    def hear(*values: object) -> None:
+    In a running game ``job`` is called at most once in ``WORDS_MS`` milliseconds.
+    """
+    throttled_job = qthrottled(job, WORDS_MS, parent=owner)
+
+    def run_or_throttle(*values: object) -> None:
         if session.state == "running":
-            turn.throttle()
+            throttled_job.throttle()
         else:
-            turn.cancel()  # it would be of what was before
+            throttled_job.cancel()  # a call that still waits would show an old state
             job()
 
-    return hear
+    return run_or_throttle
 
 
 class Connections(QObject):
-    """What a view is connected to beyond its own widgets.
+    """The connections of a view to signals of objects that outlive the view.
 
-    A session, a viewer and the objects that docks share outlive a dock: each
-    connection to one of them goes through here, so that a closed dock hears of
-    nothing any more and is freed.
+    A session, a viewer and the objects that docks share outlive a dock.  Each
+    connection to a signal of theirs is made here, so that a closed dock receives no
+    signal any more and can be freed.
 
-    ``owner``: whoever listens; with the dock that it is in they are undone by
-    :func:`release`.
+    Parameters
+    ----------
+    owner : QObject, optional
+        The parent of this object: :func:`disconnect_all` of the dock that ``owner`` is
+        in closes these connections.
     """
 
     def __init__(self, owner: QObject | None = None) -> None:
@@ -51,98 +61,113 @@ class Connections(QObject):
         self._stack = ExitStack()
 
     def connect(self, slot: Callable[..., Any], *signals: Any) -> None:
-        """Connect a slot with signals of psygnal, Qt or napari."""
+        """Connect a slot with signals of psygnal, Qt or napari until :meth:`close`."""
         for signal in signals:
             signal.connect(slot)
             self._stack.callback(signal.disconnect, slot)
 
-    def call(self, undo: Callable[[], Any]) -> None:
-        """Call a function when the rest is undone."""
-        self._stack.callback(undo)
+    def add_cleanup(self, cleanup: Callable[[], Any]) -> None:
+        """Have :meth:`close` call a function."""
+        self._stack.callback(cleanup)
 
-    def hook(self, callbacks: list[Any], callback: Callable[..., Any]) -> None:
-        """Put a callback into one of napari's lists."""
+    def append_callback(
+        self, callbacks: list[Any], callback: Callable[..., Any]
+    ) -> None:
+        """Append a callback to a list of napari until :meth:`close`."""
         callbacks.append(callback)
-        self.call(lambda: callback in callbacks and callbacks.remove(callback))
+        self.add_cleanup(lambda: callback in callbacks and callbacks.remove(callback))
 
     def close(self) -> None:
-        """Undo everything, the last first; again, there is nothing left.
+        """Disconnect all slots and call all cleanups, in reverse order, once.
 
-        Where one thing cannot be undone, the others are, before that is raised.
+        Where a cleanup raises, the remaining cleanups are called before the error is
+        raised.
         """
         self._stack.close()
 
 
 class Listener(QWidget):
-    """A part of a dock that hears of others only while it is open.
+    """A widget of a dock that is updated by signals only while it is open.
 
-    What it missed it catches up with once it is shown.
+    Where a signal came while the widget was closed, :meth:`update_view` is called once
+    when the widget is shown.
     """
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self._session, self._has_missed = session, True
-        self._heard = Connections(self)
+        self._session, self._is_outdated = session, True
+        self._connections = Connections(self)
         self.visible_with: list[QWidget] = []
-        """Other parts in which some of it is seen."""
-        self._heard.connect(lambda *_: self.clear_data(), session.dataset_changed)
+        """Other widgets that show data of this widget: it is open while they are."""
+        self._connections.connect(lambda *_: self.clear_data(), session.dataset_changed)
 
-    def listen(self, slot: Callable[[], object], *signals: Any) -> None:
-        """Have a slot called at each of these signals while this is open."""
-        self._heard.connect(self._if_open(slot), *signals)
+    def connect_while_open(self, slot: Callable[[], object], *signals: Any) -> None:
+        """Connect a slot that is called by these signals only while this is open."""
+        self._connections.connect(self._make_open_only_slot(slot), *signals)
 
-    def _if_open(self, slot: Callable[[], object]) -> Callable[..., None]:
-        """Return what calls a slot, or notes while this is closed that it missed it."""
+    def _make_open_only_slot(self, slot: Callable[[], object]) -> Callable[..., None]:
+        """Return a function that calls ``slot`` while this is open.
 
-        def hear(*values: object) -> None:
+        While this is closed the function marks the view as outdated; if the view is
+        outdated when it is open, the function updates all of the view.
+        """
+
+        def call_if_open(*values: object) -> None:
             if not self.is_open():
-                self._has_missed = True
-            elif self._has_missed:
-                self.catch_up_if_missed()
+                self._is_outdated = True
+            elif self._is_outdated:
+                self.update_view_if_outdated()
             else:
                 slot()
 
-        return hear
+        return call_if_open
 
-    def follow(self, job: Callable[[], object]) -> None:
-        """Have a job done soon after the map has changed, in a game now and then."""
-        session, when_open = self._session, self._if_open(job)  # closed by then?
-        turn = qthrottled(when_open, SOON_MS, leading=False, parent=self)
+    def connect_to_map_changes(self, job: Callable[[], object]) -> None:
+        """Call ``job`` soon after clusters or run state change, throttled in a game."""
+        session = self._session
+        # Checked when the throttled call is due: this may be closed by then.
+        throttled_job = qthrottled(
+            self._make_open_only_slot(job), SOON_MS, leading=False, parent=self
+        )
 
-        def submit_soon() -> None:
-            turn.setTimeout(RUNNING_MS if session.state == "running" else SOON_MS)
-            turn.throttle()
+        def schedule_job() -> None:
+            is_running = session.state == "running"
+            throttled_job.setTimeout(RUNNING_MS if is_running else SOON_MS)
+            throttled_job.throttle()
 
         changes = session.clusters.changed, session.state_changed
-        self.listen(submit_soon, *changes)
+        self.connect_while_open(schedule_job, *changes)
 
     def clear_data(self) -> None:
-        """Drop all data that are gone, also while this is closed."""
+        """Forget the data of the former dataset, also while this is closed."""
 
     def is_open(self) -> bool:
-        """Whether it would be seen if its window were, or what also shows it."""
-        seen = self, *self.visible_with
-        return any(part.isVisibleTo(part.window()) for part in seen)
+        """Return whether this or a widget of ``visible_with`` is visible in its window.
 
-    def catch_up(self) -> None:
-        """Show all as it is now."""
+        A window that is itself hidden does not matter.
+        """
+        widgets = self, *self.visible_with
+        return any(widget.isVisibleTo(widget.window()) for widget in widgets)
+
+    def update_view(self) -> None:
+        """Show the present state of the session."""
 
     def showEvent(self, event: object) -> None:
-        """Catch up."""
+        """Update the view if signals came while it was closed."""
         super().showEvent(event)
-        self.catch_up_if_missed()
+        self.update_view_if_outdated()
 
-    def catch_up_if_missed(self) -> None:
-        """Catch up, if anything was missed."""
-        if self._has_missed:
-            self._has_missed = False
-            self.catch_up()
+    def update_view_if_outdated(self) -> None:
+        """Update the view if a signal came while it was closed."""
+        if self._is_outdated:
+            self._is_outdated = False
+            self.update_view()
 
 
-def release(dock: QObject) -> None:
-    """Undo the connections of all that a dock holds, and stop its timers."""
-    with ExitStack() as all_parts:  # each is undone, whatever another raises
-        for part in dock.findChildren(Connections):
-            all_parts.callback(part.close)
-        for timer in dock.findChildren(QTimer):
-            all_parts.callback(timer.stop)
+def disconnect_all(owner: QObject) -> None:
+    """Close the :class:`Connections` of all descendants and stop their timers."""
+    with ExitStack() as stack:  # all of them, even where a call raises
+        for connections in owner.findChildren(Connections):
+            stack.callback(connections.close)
+        for timer in owner.findChildren(QTimer):
+            stack.callback(timer.stop)

@@ -1,7 +1,7 @@
-"""Plays the session of a viewer: receives frames, then has them rendered.
+"""Controller of a viewer: plays the session, receives frames and has them rendered.
 
-The docks only show and edit the session; whatever touches threads, layers or the
-mouse is here, and in what the controller is composed of.
+The docks only show and edit the session.  Threads, layers and the mouse are handled by
+the controller and the objects that it is composed of.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from napari_embedding_game.ui import pixels
 from napari_embedding_game.ui.canvas.pick import compile_pick_loop
 from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.images.linked_layers import center_on_objects
-from napari_embedding_game.ui.tasks.errors import tried
+from napari_embedding_game.ui.tasks.errors import call_or_show_error
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
-from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest, Worker
+from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, JobRunner, Worker
 from napari_embedding_game.ui.tasks.writing import WritingTask
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -35,10 +35,10 @@ logger = logging.getLogger(__name__)
 
 
 class Controller(QObject):
-    """The one driver of a workspace in a viewer.
+    """Plays the runs of a workspace in a viewer; there is one for each viewer.
 
-    ``reading`` and ``writing`` are its background tasks, ``scene`` draws the map,
-    ``session_store`` saves by itself.
+    ``reading`` and ``writing`` are its background tasks, ``scene`` renders the map,
+    ``session_store`` saves the session automatically.
     """
 
     def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
@@ -50,45 +50,53 @@ class Controller(QObject):
         self.reading = ReadingTask(viewer, workspace, self.session_store)
         self.scene = MapScene(viewer, workspace)
         self._run: Run
-        """The one that is played, as soon as one is."""
-        self._playing = Latest(
+        """The run that is played; not set before the first :meth:`play`."""
+        self._run_jobs = JobRunner(
             self,
             lambda nothing: session.note_run_ended(self._run),
             lambda error: session.note_run_failed(self._run, error),
-            lambda progress: self.receive(self._run, progress),
+            lambda progress: self.receive_progress(self._run, progress),
             at_once=True,
         )
         self._compilers = Compilers()
         self._is_open = True
 
-    def warm_up(self) -> None:
-        """Load and compile the engine in the background, before it is needed."""
+    def warm_up_engine(self) -> None:
+        """Load and compile the engine in a background thread, before the first run."""
         if not self._is_open:
             return
         # napari sets up its physical units with the first layer of a process.  That
         # takes half a second, and breaks where another thread makes a layer meanwhile.
         Points(np.zeros((1, 2)))
-        # Only logged: a run does all of it again, and reports errors.
-        warm_up = partial(_warm_up, self._compilers)
-        Worker(warm_up, "The engine could not be warmed up").begin()
+        # Errors are only logged: a run does the same again and reports its errors.
+        warm_up = partial(_compile_and_warm_up, self._compilers)
+        Worker(warm_up, "The engine could not be warmed up").start_thread()
 
     def play(
         self,
-        begin: Callable[[], Run | None] | None = None,
-        refuse: Callable[[str], None] | None = None,
+        make_run: Callable[[], Run | None] | None = None,
+        show_refusal: Callable[[str], None] | None = None,
     ) -> None:
-        """Replace the present run, or say why there is none.
+        """Make a run and play it in a thread instead of the present run.
 
-        ``begin``: makes it, by default a new one; ``refuse``: says the sentence.
+        Parameters
+        ----------
+        make_run : callable, optional
+            Returns the run, or None to play none; by default ``session.begin``.
+        show_refusal : callable, optional
+            Receives the message where no run can be made; by default
+            ``session.show_message``.
         """
         session = self.session
-        run = tried(refuse or session.show_message, begin or session.begin)
+        run = call_or_show_error(
+            show_refusal or session.show_message, make_run or session.begin
+        )
         if run is not None:
             self._run = run
-            self._playing.submit(run.frames)
+            self._run_jobs.submit(run.frames)
 
-    def receive(self, run: Run, progress: Progress) -> None:
-        """Take up a frame of a run, then render it; one of a former run is dropped."""
+    def receive_progress(self, run: Run, progress: Progress) -> None:
+        """Pass a frame to the session and render it; drop frames of a former run."""
         if run is not self.session.active_run:
             return
         if progress.snapshot is None:
@@ -97,7 +105,7 @@ class Controller(QObject):
         self.scene.prepare_layers(run, progress.snapshot)
         with (
             self.scene.hold_rendering()
-        ):  # of whatever changes with a frame, one drawing
+        ):  # render once, though several signals are emitted
             self.session.receive_frame(run, progress)
 
     def close(self) -> None:
@@ -110,34 +118,40 @@ class Controller(QObject):
             self.session.stop,
             self.session_store.close,
             self.scene.close,
-            lambda: self._playing.stop(CLOSE_SECONDS),
+            lambda: self._run_jobs.stop(CLOSE_SECONDS),
             self.reading.close,
             self.writing.close,
         ):
             try:
                 close()
-            except Exception as error:  # the rest has to be closed all the same
+            except Exception as error:  # the others have to be closed all the same
                 logger.error("A part could not be closed", exc_info=error)
                 self.workspace.trouble.emit(error_text(error))
 
-    def show_objects(self) -> None:
-        """Move the camera to the selected objects in the image."""
+    def center_on_selected_objects(self) -> None:
+        """Move the camera to the objects of the selected rows in the linked image."""
         dataset, linked = self.session.dataset, self.workspace.linked.current
         if linked is not None and dataset is not None and dataset.objects is not None:
             chosen = dataset.objects.take(self.session.selection.rows)
             center_on_objects(self._viewer, linked.labels, chosen)
 
-    def select_level(self, index: int, is_added: bool) -> None:
-        """Select the points of one level of the legend."""
+    def select_legend_level(self, index: int, is_added: bool) -> None:
+        """Select the points of a level of the legend, or add them to the selection.
+
+        ``index``: position in the legend; the position after the last level selects
+        the points without a level.
+        """
         levels = self.scene.coloring.find_levels()
         if self.session.snapshot is not None and levels is not None:
-            code = index if index < len(levels.categories) else -1  # those of none
+            code = (
+                index if index < len(levels.categories) else -1
+            )  # points without a level
             self.session.selection.toggle_points(
                 levels.codes == code, is_added=is_added
             )
 
     def embed_selection(self) -> None:
-        """Open a map of the selected points alone, and play."""
+        """Open a child map of the selected points and play it."""
         selection, clusters = self.session.selection, self.session.clusters
         names = [
             cluster.title for cluster in clusters.find_clusters(selection.clusters)
@@ -149,10 +163,11 @@ class Controller(QObject):
             self.play()
 
         self.workspace.trouble.emit("")
-        tried(self.workspace.trouble.emit, embed)
+        call_or_show_error(self.workspace.trouble.emit, embed)
 
 
-def _warm_up(compilers: Compilers) -> None:
+def _compile_and_warm_up(compilers: Compilers) -> None:
+    """Compile the loops of a first game in processes, then load the engine here."""
     parts = {
         **first_game.list_compile_parts(),
         pixels.compile_loops: pixels.find_last_loop(),
@@ -165,11 +180,11 @@ def _warm_up(compilers: Compilers) -> None:
     later = [first_game.compile_markers, first_game.compile_large_picture]
     compilers.start_processes(needed, later)
 
-    def wait() -> bool:
+    def wait_for_compilation() -> bool:
         goes_on = compilers.wait_for_needed()
-        if goes_on:  # the window waits for these, whatever else is compiled
+        if goes_on:  # the window needs these loops, whatever else is compiled
             pixels.compile_loops()
         return goes_on
 
-    engine.warm_up(wait)
+    engine.warm_up(wait_for_compilation)
     compile_pick_loop()

@@ -1,4 +1,4 @@
-"""The dock of the map: next steps, controls of the map, selection and plots."""
+"""The main dock: controls of the map, the selection and the plots in three tabs."""
 
 from __future__ import annotations
 
@@ -52,32 +52,32 @@ from napari_embedding_game.ui.style.layouts import (
     widget_with_layout,
 )
 from napari_embedding_game.ui.tour import PLUGIN, Stop, Tour
-from napari_embedding_game.ui.upstream_fixes import mend
+from napari_embedding_game.ui.upstream_fixes import apply_fixes
 from napari_embedding_game.ui.workspace import Workspace
 
 AFTER_SHOWN_MS = 100
-"""When the engine begins to be loaded: imports would hold up the first drawing."""
+"""Milliseconds until the engine is loaded: imports would delay the first painting."""
 WIDTH, LETTERS = 86, 14
-"""The least, in pixels and in heights of a letter: below it controls are cut."""
+"""Minimum width of the dock: pixels, plus multiples of the font's height."""
 KEYS = ("Ctrl+F", "/")
-"""Lead to the search box from anywhere in the window."""
+"""Shortcuts that move the focus to the search box from anywhere in the window."""
 MAP, SELECTION, PLOTS = range(3)
 TRUST = "Trust and earlier maps"
 BELOW = 90
-"""Pixels around what went wrong: a box to tick stands below."""
+"""Pixels below an error message that are scrolled into view with the message."""
 
 
-def _file_of(event: QDropEvent) -> Path | None:
-    """Return the one local file or folder that is dragged, if it is one."""
+def _find_dragged_file(event: QDropEvent) -> Path | None:
+    """Return the dragged file or folder; None for several or non-local files."""
     files = [url.toLocalFile() for url in event.mimeData().urls()]
     return Path(files[0]) if len(files) == 1 and files[0] else None
 
 
 class GameDock(MapWidget):
-    """The dock a person works with.
+    """The main dock of the plugin.
 
-    Without data it offers to open some, with data to run; a map has tabs for itself,
-    for its selection and for plots.
+    Without data the dock offers to open data, with data to run; with a map there are
+    tabs for the map, the selection and the plots.
     """
 
     def __init__(
@@ -88,44 +88,46 @@ class GameDock(MapWidget):
         warm_up: bool = True,
     ) -> None:
         super().__init__(napari_viewer, workspace)
-        mend()
+        apply_fixes()
         preferences = get_plugin_settings(PLUGIN).window
         choose_palette(preferences.group_colors)
-        self._heard.connect(self._on_palette, preferences.events.group_colors)
+        self._connections.connect(
+            self._on_palette_changed, preferences.events.group_colors
+        )
         self.controller = controller = Controller(self._viewer, self.workspace)
         session = self._session
         states = session.dataset_changed, session.state_changed, session.restored
-        # Before the views: what comes into sight hears of it as well, and the focus
-        # returns to where it was on the map's tab.
-        self._heard.connect(self._show_state, *states)
-        self._heard.connect(self._on_selection, session.selection.changed)
+        # Before the views are made: views that become visible receive the same signal,
+        # and the focus returns to where it was on the map's tab.
+        self._connections.connect(self._update_visible_views, *states)
+        self._connections.connect(self._on_selection_changed, session.selection.changed)
         self._make_views()
-        self.tour = Tour(self._tour_stops())
-        self._build()
-        self._heard.call(controller.close)
-        self._connect()
-        self.begin()
-        self._show_state()
-        self._name_method()
+        self.tour = Tour(self._make_tour_stops())
+        self._lay_out_views()
+        self._connections.add_cleanup(controller.close)
+        self._connect_views()
+        self.connect_theme()
+        self._update_visible_views()
+        self._update_method_title()
         if warm_up:
-            QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up)
-            self.tour.begin_once()
+            QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up_engine)
+            self.tour.begin_if_unseen()
 
-    def _tour_stops(self) -> list[Stop]:
-        """Return what a tour explains, in this order."""
-        session, run = self._session, self.run.run
+    def _make_tour_stops(self) -> list[Stop]:
+        """Return the stops of the tour, in the order in which the tour shows them."""
+        session, run = self._session, self.run_controls.run_button
 
         def has_map() -> bool:
             return session.snapshot is not None
 
-        def misplaced_text() -> str:
-            if self.trust.show_misplaced.isVisible():
+        def describe_misplaced() -> str:
+            if self.trust_controls.show_misplaced.isVisible():
                 return "See which points to doubt: press Show."
             return "Here it says how many points to doubt."
 
         return [
             Stop(
-                self.data.start.open_button,
+                self.data_controls.start_panel.open_button,
                 lambda: "Open your data, or try a sample.",
                 lambda: session.dataset is not None,
             ),
@@ -135,249 +137,267 @@ class GameDock(MapWidget):
                 lambda: session.is_moving or has_map(),
             ),
             Stop(
-                self.look.color_by,
+                self.display_controls.color_by,
                 lambda: "Choose what the colours mean.",
-                is_due=has_map,
+                is_ready=has_map,
             ),
-            Stop(self.trust.line, misplaced_text),
-            Stop(self.inspector.title, lambda: "Type a name for the cluster here."),
+            Stop(self.trust_controls.line, describe_misplaced),
+            Stop(self.selection_tab.title, lambda: "Type a name for the cluster here."),
         ]
 
     def sizeHint(self) -> QSize:
-        """Return a width at which no control is cut."""
+        """Return the minimum width, at which no control is cut, and Qt's own height."""
         return QSize(self.minimumWidth(), super().sizeHint().height())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Take a file that is dragged here: napari would ask what is to read it."""
-        if _file_of(event) is not None:
+        """Accept a dragged file: napari would ask for the reader of the file."""
+        if _find_dragged_file(event) is not None:
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Open the file that is let go here."""
-        path = _file_of(event)
+        """Open the file that is dropped here."""
+        path = _find_dragged_file(event)
         if path is not None:
             event.acceptProposedAction()
             self.controller.reading.open_file(path)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Clear the selection on Escape, as the canvas does, where nobody types."""
+        """On Escape clear the selection, or discard a name that is being typed."""
         field = QApplication.focusWidget()
         if event.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(event)
-        elif field is self.inspector.title:
-            self.inspector.discard_name()
+        elif field is self.selection_tab.title:
+            self.selection_tab.discard_typed_name()
         elif not isinstance(field, QLineEdit | QAbstractSpinBox):
             self._session.selection.clear()
 
     # Making
 
     def _make_views(self) -> None:
+        """Make all controls, panes and tabs, and what the map shows and reacts to."""
         workspace, controller, session = self.workspace, self.controller, self._session
         scene, hand, play = controller.scene, session.hand, controller.play
         self.overlay = overlay = MapOverlay(scene, self)
-        self.data = DataControls(controller.reading)
-        self.game = MethodControls(session)
-        self.run = RunControls(self.data, controller.writing)
-        self.trust = TrustControls(session)
+        self.data_controls = DataControls(controller.reading)
+        self.method_controls = MethodControls(session)
+        self.run_controls = RunControls(self.data_controls, controller.writing)
+        self.trust_controls = TrustControls(session)
         self.timeline = Timeline(session)
-        self.look = DisplayControls(workspace)
-        self.look.legend.set_legend(controller.scene.coloring)
-        self.clusters = ClusterPane(workspace)
+        self.display_controls = DisplayControls(workspace)
+        self.display_controls.legend.set_legend(controller.scene.coloring)
+        self.cluster_pane = ClusterPane(workspace)
         add_hand_mark_painter(overlay)
-        self.names = MapNames(overlay)
+        self.map_names = MapNames(overlay)
         add_caption_painter(overlay)
-        self.mouse = MapMouse(overlay, self.names.handle_at)
+        self.mouse = MapMouse(overlay, self.map_names.handle_at)
         acts = {
             "lasso": partial(self.mouse.toggle_tool, "lasso"),
             "brush": partial(self.mouse.toggle_tool, "brush"),
             "embed": controller.embed_selection,
-            "objects": controller.show_objects,
+            "objects": controller.center_on_selected_objects,
             "hold": partial(play, hand.hold_points, hand.show_refusal),
             "free": partial(play, hand.release_points, hand.show_refusal),
             "neighbors": scene.set_true_neighbors_shown,
         }
-        self.select = SelectionControls(workspace, acts)
-        self.inspector = SelectionTab(workspace, self.clusters.edits, self.select)
-        self.plots = PlotsTab(self.inspector.markers)
+        self.selection_controls = SelectionControls(workspace, acts)
+        self.selection_tab = SelectionTab(
+            workspace, self.cluster_pane.edits, self.selection_controls
+        )
+        self.plots_tab = PlotsTab(self.selection_tab.markers)
         ObjectColors(scene, self)
         ImageSlider(scene, self)
         self.hover = HoverTooltip(overlay)
-        self.larger = LargerMap(self)
+        self.larger_map = LargerMap(self)
 
-    def _build(self) -> None:
-        self.data_fold = FoldingSection("Data", self.data)
-        self.method_fold = FoldingSection("Method", self.game)
-        self.trust_fold = FoldingSection(TRUST, self.trust, self.timeline)
-        self.look_fold = FoldingSection("Look", self.look.more)
+    def _lay_out_views(self) -> None:
+        """Place the views in tabs, folds and the lines below the tabs."""
+        self.data_fold = FoldingSection("Data", self.data_controls)
+        self.method_fold = FoldingSection("Method", self.method_controls)
+        self.trust_fold = FoldingSection(TRUST, self.trust_controls, self.timeline)
+        self.look_fold = FoldingSection("Look", self.display_controls.more)
         folds = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
-        notices = self.data.breadcrumb, self.data.relink
-        looks = self.clusters.search, self.look, self.clusters
-        steered = self.game.steering, self.select.tools, self.trust.line
+        notices = self.data_controls.breadcrumb, self.data_controls.relink
+        looks = self.cluster_pane.search, self.display_controls, self.cluster_pane
+        steered = (
+            self.method_controls.steering,
+            self.selection_controls.tools,
+            self.trust_controls.line,
+        )
         page = vertical_box(
             *notices, *looks, *steered, *folds, None, margins=(0, 6, 0, 4)
         )
         self.scroll = wrap_in_scroll_area(widget_with_layout(page))
-        self.tabs = frameless_tabs(self.larger)
+        self.tabs = frameless_tabs(self.larger_map)
         self.tabs.addTab(self.scroll, "Map")
-        self.tabs.addTab(wrap_in_scroll_area(self.inspector), "Selection")
-        self.tabs.addTab(self.plots, "Plots")
-        self.column.setContentsMargins(4, 5, 4, 0)  # below napari's title
-        self.column.setSpacing(4)
-        self.column.addWidget(self.tour)
-        self.column.addWidget(self.tabs, 1)
-        self.column.addWidget(self.select.held_row)
-        # Edits are made in more than one tab.
-        self.column.addWidget(self.clusters.message)
-        self.column.addWidget(self.run)
-        edits = self.clusters.edits
-        self.column.addLayout(
+        self.tabs.addTab(wrap_in_scroll_area(self.selection_tab), "Selection")
+        self.tabs.addTab(self.plots_tab, "Plots")
+        self.main_layout.setContentsMargins(4, 5, 4, 0)  # below napari's title
+        self.main_layout.setSpacing(4)
+        self.main_layout.addWidget(self.tour)
+        self.main_layout.addWidget(self.tabs, 1)
+        self.main_layout.addWidget(self.selection_controls.held_row)
+        # Below the tabs, since edits are made in several tabs.
+        self.main_layout.addWidget(self.cluster_pane.message)
+        self.main_layout.addWidget(self.run_controls)
+        edits = self.cluster_pane.edits
+        self.main_layout.addLayout(
             horizontal_box(edits.back, edits.forth, None, stretched=())
         )
         self.setAcceptDrops(True)
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # after a click keys are for it
+        self.setFocusPolicy(
+            Qt.FocusPolicy.ClickFocus
+        )  # keys after a click are for the dock
         prevent_accidental_changes(self)
 
-    def _connect(self) -> None:
+    def _connect_views(self) -> None:
         """Connect the views with the controller and with one another."""
         session, controller = self._session, self.controller
-        data, trust, run, legend = self.data, self.trust, self.run, self.look.legend
-        edits, mouse, scene = self.clusters.edits, self.mouse, controller.scene
-        store, hear = controller.session_store, self._heard.connect
-        hear(self._show_list, session.look.events.color_by)
-        hear(self._name_method, session.settings.changed)
-        hear(controller.play, session.play_wanted)
-        hear(self._show_trouble, self.workspace.trouble)
-        hear(self._on_reading, controller.reading.changed)
-        hear(self._on_picked, mouse.selection_picked)
-        hear(self._on_opened, self.clusters.table.enter_pressed)
-        hear(legend.set_legend, scene.legend_changed)
-        hear(self.select.show_correction, scene.neighbors_message)
-        hear(controller.select_level, legend.level_picked)
-        hear(self.select.show_tool, mouse.tool_changed)
-        hear(edits.name, self.inspector.renamed)
-        # Below the tabs: nobody asked for that, and frames leave it.
-        hear(
-            self.clusters.message.show_text,
-            self.inspector.thumbnails.failed,
+        data, trust, run, legend = (
+            self.data_controls,
+            self.trust_controls,
+            self.run_controls,
+            self.display_controls.legend,
+        )
+        edits, mouse, scene = self.cluster_pane.edits, self.mouse, controller.scene
+        store, connect = controller.session_store, self._connections.connect
+        connect(self._show_clusters_or_legend, session.look.events.color_by)
+        connect(self._update_method_title, session.settings.changed)
+        connect(controller.play, session.play_wanted)
+        connect(self._show_trouble, self.workspace.trouble)
+        connect(self._on_reading_changed, controller.reading.changed)
+        connect(self._on_points_picked, mouse.selection_picked)
+        connect(self._on_cluster_opened, self.cluster_pane.table.enter_pressed)
+        connect(legend.set_legend, scene.legend_changed)
+        connect(self.selection_controls.show_neighbors_message, scene.neighbors_message)
+        connect(controller.select_legend_level, legend.level_picked)
+        connect(self.selection_controls.show_active_tool, mouse.tool_changed)
+        connect(edits.name, self.selection_tab.renamed)
+        # Below the tabs, where no frame replaces the message.
+        connect(
+            self.cluster_pane.message.show_text,
+            self.selection_tab.thumbnails.failed,
             store.trouble,
         )
-        hear(run.show_saved, store.saved)
-        hear(self.tour.begin, data.start.tour.clicked)
-        hear(self._show_top, data.relink.layer_missed)
-        hear(self._show_warning, trust.warned)
-        self.select.show_tool(mouse.tool)
-        edits.edit_name = self._edit_name
+        connect(run.show_save_time, store.saved)
+        connect(self.tour.begin, data.start_panel.tour.clicked)
+        connect(self._scroll_to_top, data.relink.layer_missed)
+        connect(self._show_trust_warning, trust.warnings_changed)
+        self.selection_controls.show_active_tool(mouse.tool)
+        edits.edit_name = self._edit_cluster_name
         for action in (edits.rename, edits.undo, edits.redo):
             self.addAction(action)
             mouse.bind_key(action.shortcut().toString(), action.trigger)
         for key in KEYS:
-            QShortcut(QKeySequence(key), self, self._search)
+            QShortcut(QKeySequence(key), self, self._focus_search_box)
 
     # What happens
 
-    def _show_state(self, event: object = None) -> None:
-        """Show what can be done now: open data, run, or work with the map."""
+    def _update_visible_views(self, event: object = None) -> None:
+        """Show the views that can be used in the present state, and hide the others."""
         session = self._session
         has_data = session.dataset is not None
         has_map = session.snapshot is not None
         is_map = has_map or session.is_moving
         self.tabs.tabBar().setVisible(is_map)
-        self.larger.setVisible(is_map)
+        self.larger_map.setVisible(is_map)
         if not is_map:
             self.tabs.setCurrentIndex(MAP)
-            self.larger.setChecked(False)
+            self.larger_map.setChecked(False)
         for widget in (
-            self.clusters.search,
-            self.look,
-            self.game.steering,
+            self.cluster_pane.search,
+            self.display_controls,
+            self.method_controls.steering,
             self.trust_fold,
             self.look_fold,
         ):
             widget.setVisible(is_map)
-        self.trust.line.setVisible(has_map)
-        self.select.tools.setVisible(has_map)
+        self.trust_controls.line.setVisible(has_map)
+        self.selection_controls.tools.setVisible(has_map)
         self.method_fold.setVisible(has_data)
         self.data_fold.set_header_hidden(not is_map)
-        self.data.title.setVisible(not is_map)  # which stands above it
-        self._show_list()
+        self.data_controls.title.setVisible(not is_map)  # the fold shows the name
+        self._show_clusters_or_legend()
         name = f"Data  ·  {session.dataset.name}" if session.dataset else "Data"
         self.data_fold.set_title(name)
 
-    def _name_method(self, event: object = None) -> None:
+    def _update_method_title(self, event: object = None) -> None:
         method = METHODS[self._session.settings.method]
         self.method_fold.set_title(f"Method  ·  {method.title}")
 
-    def _show_warning(self, text: str) -> None:
+    def _show_trust_warning(self, text: str) -> None:
+        """Show the titles of the trust warnings in the title of the fold."""
         self.trust_fold.set_title("  ·  ".join(filter(None, [TRUST, text])))
         set_role(self.trust_fold.button, "warned" if text else "fold")
 
-    def _show_list(self, event: object = None) -> None:
-        """Show one list below the colours: the clusters, or what else colours mean."""
+    def _show_clusters_or_legend(self, event: object = None) -> None:
+        """Show the cluster list where clusters colour the map, else the legend."""
         is_cluster = self._session.look.color_by == CLUSTER
-        self.clusters.setVisible(is_cluster and self._session.snapshot is not None)
-        self.look.legend.setVisible(not is_cluster)
+        self.cluster_pane.setVisible(is_cluster and self._session.snapshot is not None)
+        self.display_controls.legend.setVisible(not is_cluster)
 
-    def _on_palette(self, event: Any) -> None:
-        """Show groups in the colours of a palette that was chosen in Preferences."""
+    def _on_palette_changed(self, event: Any) -> None:
+        """Recolour the map with the palette that was chosen in napari's preferences."""
         choose_palette(event.value)
-        if isalive(self):  # a window that is torn down closes no docks
+        if isalive(self):  # a window that is deleted closes no docks
             self.controller.scene.recolor()
             self._session.clusters.changed.emit()
 
     def _show_trouble(self, text: str) -> None:
-        """Show what failed; "" when it is over."""
-        self.data.trouble.show_text(text)
+        """Show an error message in the data controls; hide the message for ""."""
+        self.data_controls.trouble.show_text(text)
         if text:
             self.tabs.setCurrentIndex(MAP)
             self.data_fold.set_expanded(True)
-            self.scroll.ensureWidgetVisible(self.data.trouble, 0, BELOW)
+            self.scroll.ensureWidgetVisible(self.data_controls.trouble, 0, BELOW)
 
-    def _show_top(self) -> None:
-        """Show the message above all else."""
+    def _scroll_to_top(self) -> None:
+        """Open the map's tab and scroll to its top, where a message is shown."""
         self.tabs.setCurrentIndex(MAP)
         self.scroll.verticalScrollBar().setValue(0)
 
-    def _on_reading(self) -> None:
-        """Show how far reading is."""
+    def _on_reading_changed(self) -> None:
+        """Open the data controls while data are read: these show the progress."""
         if self.controller.reading.stage is not None:
             self.data_fold.set_expanded(True)
 
-    def _on_picked(self) -> None:
-        """Show the selection after a click on the map."""
+    def _on_points_picked(self) -> None:
+        """Open the tab of the selection after a click on the map."""
         if not self._session.selection.is_empty and self.tabs.currentIndex() == MAP:
             self.tabs.setCurrentIndex(SELECTION)
 
-    def _on_opened(self) -> None:
-        """Show the selection after Enter in the list, with no cursor in its name."""
-        self._on_picked()
-        if self.inspector.isVisible():
-            self.inspector.setFocus()
+    def _on_cluster_opened(self) -> None:
+        """Open the selection's tab after Enter in the list; do not edit its title."""
+        self._on_points_picked()
+        if self.selection_tab.isVisible():
+            self.selection_tab.setFocus()
 
-    def _on_selection(self) -> None:
-        """Go back to the map when nothing is selected any more."""
+    def _on_selection_changed(self) -> None:
+        """Leave the tab of the selection when nothing is selected any more."""
         is_there = self.tabs.currentIndex() == SELECTION
         if self._session.selection.is_empty and is_there:
             self.tabs.setCurrentIndex(MAP)
 
-    def _edit_name(self, cluster: int) -> None:
-        """Let a person type a name where the cluster is seen."""
+    def _edit_cluster_name(self, cluster: int) -> None:
+        """Start editing a cluster's name, in the selection's tab or in the list."""
         has_list = self._session.look.color_by == CLUSTER
         if self.tabs.currentIndex() == SELECTION or not has_list:
             self.tabs.setCurrentIndex(SELECTION)
-            self.inspector.edit_name()
+            self.selection_tab.edit_name()
         else:
             self.tabs.setCurrentIndex(MAP)
-            self.clusters.table.edit_first_cell(cluster)
+            self.cluster_pane.table.edit_first_cell(cluster)
 
-    def _search(self) -> None:
+    def _focus_search_box(self) -> None:
+        """Open the map's tab and put the cursor into the search box."""
         self.tabs.setCurrentIndex(MAP)
-        self.clusters.search.begin()
+        self.cluster_pane.search.take_focus()
 
     def update_theme(self, event: object = None) -> None:
-        """Take these on, and be as wide as the letters need."""
+        """Apply napari's colours and font size; set the minimum width by the font."""
         super().update_theme(event)
         self.setMinimumWidth(WIDTH + LETTERS * self.fontMetrics().height())
 
-    def _release(self) -> None:
-        self.larger.setChecked(False)
-        super()._release()
+    def _on_dock_closed(self) -> None:
+        """Show the hidden docks again before the views are disconnected."""
+        self.larger_map.setChecked(False)
+        super()._on_dock_closed()

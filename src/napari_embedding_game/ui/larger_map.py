@@ -1,4 +1,4 @@
-"""A button that gives the map the room of the other docks, and gives it back."""
+"""A button that hides the other docks beside the map, and shows them again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QDockWidget, QToolButton, QWidget
 
-from napari_embedding_game.ui.compat import main_window_of
+from napari_embedding_game.ui.compat import find_main_window
 
 TEXTS = {
     False: ("Larger map", "Hides all other panels of the window."),
@@ -15,39 +15,41 @@ TEXTS = {
 
 
 class LargerMap(QToolButton):
-    """While it is pressed, the docks of the window that lie beside the map are hidden.
+    """Button that hides the other docks of the window while it is pressed.
 
-    All but that of the widget ``keeps``, which it serves, and those that float.  They
-    come back before the window is closed, as napari opens the next one as it was then.
+    The dock of ``kept_widget`` and floating docks stay.  The hidden docks are shown
+    again before the window is closed, since napari restores the docks of the last
+    window in the next one.
     """
 
-    def __init__(self, keeps: QWidget) -> None:
+    def __init__(self, kept_widget: QWidget) -> None:
         super().__init__()
-        self._keeps = keeps
+        self._kept_widget = kept_widget
         self._hidden: list[QDockWidget] = []
         self.setCheckable(True)
         self.setProperty("role", "edit")
-        self.toggled.connect(self._on_toggled)
-        self._on_toggled(False)
+        self.toggled.connect(self._on_button_toggled)
+        self._on_button_toggled(False)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Show what was hidden when the window is asked to close; all goes through."""
+        """Show the hidden docks when the window is asked to close; stop no event."""
         if event.type() == QEvent.Type.Close:
             self.setChecked(False)
         return False
 
-    def _on_toggled(self, is_larger: bool) -> None:
+    def _on_button_toggled(self, is_larger: bool) -> None:
+        """Hide the other docks, or show the docks that were hidden; set the text."""
         text, tip = TEXTS[is_larger]
         self.setText(text)
         self.setToolTip(tip)
-        for dock in filter(isalive, self._hidden):  # one may be gone since
+        for dock in filter(isalive, self._hidden):  # skip docks that are deleted
             dock.show()
         self._hidden = []
         if is_larger:
-            window = main_window_of(self._keeps)
+            window = find_main_window(self._kept_widget)
             window.installEventFilter(self)
             docks = [d for d in window.findChildren(QDockWidget) if d.isVisible()]
             docks = [d for d in docks if not d.isFloating()]
-            self._hidden = [d for d in docks if not d.isAncestorOf(self._keeps)]
+            self._hidden = [d for d in docks if not d.isAncestorOf(self._kept_widget)]
             for dock in self._hidden:
                 dock.hide()

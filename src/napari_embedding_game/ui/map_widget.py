@@ -1,4 +1,4 @@
-"""A docked widget for the map of a viewer."""
+"""Base classes of the docked widgets for the map of a viewer."""
 
 from __future__ import annotations
 
@@ -13,58 +13,58 @@ from qtpy.QtWidgets import QCompleter, QDockWidget, QLayout, QVBoxLayout, QWidge
 
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.session import error_text
-from napari_embedding_game.ui.closing import Closing
-from napari_embedding_game.ui.compat import main_window_of, unwrap
-from napari_embedding_game.ui.connections import Listener, release
+from napari_embedding_game.ui.close_watcher import CloseWatcher
+from napari_embedding_game.ui.compat import find_main_window, unwrap_viewer
+from napari_embedding_game.ui.connections import Listener, disconnect_all
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.theme import theme_colors
-from napari_embedding_game.ui.workspace import Workspace, workspace_of
+from napari_embedding_game.ui.workspace import Workspace, get_workspace
 
 CLOSED_MS = 2_000
-"""Until a closed dock is deleted, and threads that it abandoned have ended mostly."""
+"""Milliseconds after which a closed dock is deleted and most of its threads ended."""
 
 
-def give_back() -> None:
-    """Collect garbage, and return free pages to the system, as glibc keeps them."""
-    for _ in range(2):  # what a window had is garbage once the window is gone
+def release_memory() -> None:
+    """Collect garbage and return the free pages that glibc keeps to the system."""
+    for _ in range(2):  # the second frees what the window held
         gc.collect()
     if os.name == "posix":
         getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
 
 
 class MapWidget(Listener):
-    """Shows the workspace of a viewer until it is closed."""
+    """Base of the docks: shows the workspace of a viewer until the dock is closed."""
 
     def __init__(
         self, viewer: napari.Viewer, workspace: Workspace | None = None
     ) -> None:
-        workspace = workspace or workspace_of(viewer)
+        workspace = workspace or get_workspace(viewer)
         super().__init__(workspace.session)
-        self._viewer, self.workspace = unwrap(viewer), workspace
+        self._viewer, self.workspace = unwrap_viewer(viewer), workspace
         self.workspace.docks.add(self)
-        self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(8, 4, 8, 4)
-        self._closing = Closing(self, self._release)
+        self.main_layout = QVBoxLayout(self)
+        self.main_layout.setContentsMargins(8, 4, 8, 4)
+        self._close_watcher = CloseWatcher(self, self._on_dock_closed)
 
-    def begin(self) -> None:
-        """Take on the colours and letters of napari, now and whenever they change.
-
-        Parts that need more than its sheet have a method ``set_theme``.
-        """
+    def connect_theme(self) -> None:
+        """Apply napari's colours and font size now and whenever they change."""
         letters = get_settings().appearance.events.font_size
-        self._heard.connect(self.update_theme, self._viewer.events.theme, letters)
+        self._connections.connect(self.update_theme, self._viewer.events.theme, letters)
         self.update_theme()
 
     def close(self) -> bool:
-        """Undo the connections, once."""
-        self._closing.close()
+        """Disconnect and delete this widget, at the first call; return True."""
+        self._close_watcher.close()
         return True
 
     def update_theme(self, event: object = None) -> None:
-        """Take on the present colours and letters of napari."""
+        """Apply napari's present colours and font size.
+
+        A child that needs more than the style sheet has a method ``set_theme``.
+        """
         colors = theme_colors(self._viewer.theme)
         self.setStyleSheet(colors.style_sheet(get_settings().appearance.font_size))
-        self.ensurePolished()  # it has its letters
+        self.ensurePolished()  # the new font is set
         for part in self.findChildren(QWidget):
             if hasattr(part, "set_theme"):
                 part.ensurePolished()
@@ -72,46 +72,49 @@ class MapWidget(Listener):
         for completer in self.findChildren(QCompleter):
             completer.popup().setStyleSheet(colors.popup_style_sheet)
 
-    def _release(self) -> None:
-        release(self)
+    def _on_dock_closed(self) -> None:
+        """Disconnect all views, and release memory after the last dock is closed."""
+        disconnect_all(self)
         self.setEnabled(False)
         self.workspace.docks.discard(self)
         if not self.workspace.docks:
-            QTimer.singleShot(CLOSED_MS, give_back)
+            QTimer.singleShot(CLOSED_MS, release_memory)
 
 
 class MapTool(MapWidget):
-    """A widget of the Plugins menu: its parts one below another, and a sentence."""
+    """Base of the smaller widgets of the Plugins menu, with a text for messages."""
 
     def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__(viewer)
         self.state = Text()
-        QTimer.singleShot(0, self._tabify)  # once it is docked
+        QTimer.singleShot(
+            0, self._tabify_with_other_docks
+        )  # napari docks it after this
 
-    def lay_out(self, *parts: QWidget | QLayout) -> None:
-        """Put the parts below each other, and take on the theme."""
+    def lay_out_parts(self, *parts: QWidget | QLayout) -> None:
+        """Lay the parts out from top to bottom and connect the theme."""
         for part in parts:
-            add = self.column.addWidget
-            (add if isinstance(part, QWidget) else self.column.addLayout)(part)
-        self.column.addStretch(0)  # for what no part takes
-        self.begin()
+            add = self.main_layout.addWidget
+            (add if isinstance(part, QWidget) else self.main_layout.addLayout)(part)
+        self.main_layout.addStretch(0)  # takes the height that no part takes
+        self.connect_theme()
 
-    def _tabify(self) -> None:
-        """Become a tab next to the map's dock."""
+    def _tabify_with_other_docks(self) -> None:
+        """Make the box of this widget a tab of the box of another open dock."""
         boxes = [x.parentWidget() for x in self.workspace.docks if x is not self]
         boxes = [box for box in boxes if isinstance(box, QDockWidget)]
         dock = self.parentWidget()
         if boxes and isinstance(dock, QDockWidget):
-            main_window_of(self).tabifyDockWidget(boxes[0], dock)
-            for tab in (boxes[0], dock):  # of "Plate (Embedding Game)"
+            find_main_window(self).tabifyDockWidget(boxes[0], dock)
+            for tab in (boxes[0], dock):  # "Plate (Embedding Game)" is too long
                 tab.setWindowTitle(tab.windowTitle().partition(" (")[0])
-            QTimer.singleShot(0, dock.raise_)  # once it has its tab
+            QTimer.singleShot(0, dock.raise_)  # the tab exists after this event
 
     def show_stage(self, stage: Stage) -> None:
-        """Show the progress of background work."""
+        """Show the stage of background work and its share, if the share is known."""
         share = "" if stage.share is None else f" ({stage.share:.0%})"
         self.state.show_text(f"{stage.text}{share} …")
 
     def show_error(self, error: BaseException) -> None:
-        """Say why something failed."""
+        """Show the message of an error as a warning."""
         self.state.show_text(error_text(error), "warning")

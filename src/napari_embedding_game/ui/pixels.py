@@ -1,12 +1,12 @@
-"""Points into pixels: as discs, or as how many lie where.
+"""Paint points into pixels, as discs or as a density.
 
-A window without a graphics card takes seconds for a million points, most of it for
-preparing them one by one.  Here each costs the few pixels that it covers.
+Without a graphics card a window takes seconds for a million points, most of the time
+for preparing the points one by one.  Here a point costs the few pixels that it covers.
 
-Discs of more points than pixels lie on one another, and whichever comes last hides the
-rest.  In a density a pixel has the mean colour of the points in it, and is the stronger
-the more they are: its opacity grows with the logarithm of their number, as an eye tells
-ratios apart rather than differences.  datashader's ``shade(how="log")`` does the same.
+If there are more points than pixels, discs overlap and the last disc hides the others.
+In a density a pixel has the mean colour of the points in the pixel, and its opacity
+grows with the logarithm of their number, since an eye tells ratios apart rather than
+differences.  datashader's ``shade(how="log")`` does the same.
 """
 
 # The compiler infers types and ignores annotations.
@@ -22,95 +22,126 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.data.palette import Colors
 
-FAINTEST = 0.35
+MIN_OPACITY = 0.35
 """Opacity of a pixel with one point."""
-FAINTEST_ABOVE = 0.8
-"""The same of points above the others: what was chosen is seen, be it one point."""
-BRIGHTEST_SHARE = 0.995
-"""Share of the pixels with points that are below the full opacity.
+MIN_OPACITY_ABOVE = 0.8
+"""Opacity of a pixel with one point of ``above``, so that a single point is seen."""
+OPAQUE_QUANTILE = 0.995
+"""Quantile of the points in a pixel, over pixels with points, that is fully opaque.
 
-A few spots with thousands of points on each other would leave all else faint.
+With the maximum instead, a few pixels with thousands of points would leave the others
+faint.
 """
-MIN_RANGE = 4.0
-"""Least number of points of the full opacity: few points are not made to look many."""
-SAMPLED = 200_000
-"""Pixels of which that number is found."""
+MIN_OPAQUE_COUNT = 4.0
+"""Minimum number of points of a fully opaque pixel, so that few points look few."""
+MAX_QUANTILE_PIXELS = 200_000
+"""Pixels of which the quantile is computed, at most about twice as many."""
 _MAX_MIXED = 1 << 24
-"""Points of one pixel that its colour is the mean of: sums of more would overflow."""
+"""Points of which a pixel's colour is the mean: sums of more points would overflow."""
 _F, _U = np.float32, np.uint32
 
-Lines = tuple[tuple[float, float], tuple[float, float]]
-"""From rows, and from columns, to pixels: slope * position + offset, counted from the
-picture's upper left corner."""
+PixelLines = tuple[tuple[float, float], tuple[float, float]]
+"""(slope, offset) of rows and of columns: the pixel is slope * position + offset.
+
+Pixels are counted from the picture's upper left corner.
+"""
 
 
 def paint_discs(
     positions: NDArray[np.floating],
     sizes: NDArray[np.floating],
     colors: Colors,
-    lines: Lines,
+    lines: PixelLines,
     shape: tuple[int, int],
     rows: NDArray[np.intp] | None = None,
     opacity: float = 1.0,
-    below: NDArray[np.uint8] | None = None,
+    background: NDArray[np.uint8] | None = None,
 ) -> NDArray[np.uint8]:
-    """Return a picture of points as discs with smooth edges, one over another.
+    """Return a picture of points as discs with smooth edges, painted in order.
 
-    ``positions`` (N, 2): row and column in any unit. ``sizes`` (N,): diameters, which
-    on the picture are at least 1 pixel. Points that are not finite are left out.
-    ``colors`` (N, 4), 0 to 1: red, green, blue and opacity. ``shape`` (height, width):
-    of the picture in pixels. ``rows`` (m,) int: points in the order in which they are
-    painted; by default all as they come. ``opacity``: of all points, 0 to 1; times that
-    of each. ``below``: the picture that they are painted into, as it is returned.
+    Parameters
+    ----------
+    positions : (N, 2) floating
+        Row and column in any unit; points that are not finite are left out.
+    sizes : (N,) floating
+        Diameters in the unit of the positions; at least 1 pixel is painted.
+    colors : (N, 4), 0 to 1
+        Red, green, blue and opacity.
+    lines : PixelLines
+        Transform of positions to pixels.
+    shape : (height, width)
+        Of the picture in pixels.
+    rows : (m,) int, optional
+        The points to paint, in this order; by default all N in theirs.
+    opacity : float
+        Factor of all opacities, 0 to 1.
+    background : (height, width, 4) uint8, optional
+        A picture as it is returned, which is painted over in place; by default
+        transparent.
 
-    Returns (height, width, 4) uint8: red, green, blue, each already multiplied by the
-    opacity, and the opacity.
+    Returns
+    -------
+    (height, width, 4) uint8
+        Red, green and blue, each multiplied by the opacity, and the opacity.
     """
-    pixels = np.zeros((*shape, 4), np.uint8) if below is None else below
+    pixels = np.zeros((*shape, 4), np.uint8) if background is None else background
     taken = (
-        each if rows is None else each.take(rows, axis=0)  # none is waited for later
+        # Gathered here in sequence, so that the loop need not wait for memory.
+        each if rows is None else each.take(rows, axis=0)
         for each in (positions[:, 0], positions[:, 1], sizes, colors)
     )
-    whole, along = pixels.view(np.uint32)[..., 0], np.array(lines, np.float32)
-    _add_discs(whole, along, *map(to_read, taken), _F(opacity))
+    packed, line_array = pixels.view(np.uint32)[..., 0], np.array(lines, np.float32)
+    _paint_discs(packed, line_array, *map(as_readonly_array, taken), _F(opacity))
     return pixels
 
 
 def paint_density(
     positions: NDArray[np.floating],
     colors: Colors,
-    lines: Lines,
+    lines: PixelLines,
     shape: tuple[int, int],
     above: NDArray[np.bool_] | None = None,
     opacity: float = 1.0,
-    fewest: float = -1,
+    max_hidden: float = -1,
 ) -> NDArray[np.uint8] | None:
-    """Return a picture, as of :func:`paint_discs`, of how many points lie where.
+    """Return a picture of the number of points in each pixel, in their mean colour.
 
-    A pixel with some of those above, (N,) bool, shows no others.  None where no more
-    than the fewest are in the picture.
+    Parameters and result are as for :func:`paint_discs`, and:
+
+    Parameters
+    ----------
+    above : (N,) bool, optional
+        A pixel with some of these points shows these points only.
+    max_hidden : float
+        None is returned where at most this many points are in the picture.
     """
-    pixels, brightest, n_seen = np.zeros((*shape, 4), np.uint8), MIN_RANGE, 0
-    along, axes = np.array(lines, np.float32), map(to_read, positions.T)
-    points = along, *axes, to_read(colors)
+    pixels, opaque_count, n_seen = np.zeros((*shape, 4), np.uint8), MIN_OPAQUE_COUNT, 0
+    line_array, axes = np.array(lines, np.float32), map(as_readonly_array, positions.T)
+    points = line_array, *axes, as_readonly_array(colors)
     is_above = np.zeros(len(positions), bool) if above is None else above
-    for part, faintest in ((False, FAINTEST), (True, FAINTEST_ABOVE)):
-        if part and not is_above.any():
+    for counts_above, min_opacity in (
+        (False, MIN_OPACITY),
+        (True, MIN_OPACITY_ABOVE),
+    ):
+        if counts_above and not is_above.any():
             break
         counts, sums = np.zeros(shape, np.uint32), np.zeros((*shape, 4), np.uint32)
-        _count(counts, sums, *points, to_read(is_above, bool), part)
-        held = counts[counts > 0]
-        if len(held):
-            n_seen += int(held.sum(dtype=np.int64))
-            some = held[:: max(1, len(held) // SAMPLED)]
-            most = float(np.quantile(some, BRIGHTEST_SHARE, method="lower"))
-            brightest = max(brightest, most)
-            _shade(pixels, counts, sums, _F(brightest), _F(faintest), _F(opacity))
-    return pixels if n_seen > fewest else None
+        _count_points(
+            counts, sums, *points, as_readonly_array(is_above, bool), counts_above
+        )
+        occupied = counts[counts > 0]
+        if len(occupied):
+            n_seen += int(occupied.sum(dtype=np.int64))
+            sampled = occupied[:: max(1, len(occupied) // MAX_QUANTILE_PIXELS)]
+            quantile = float(np.quantile(sampled, OPAQUE_QUANTILE, method="lower"))
+            opaque_count = max(opaque_count, quantile)
+            limits = _F(opaque_count), _F(min_opacity), _F(opacity)
+            _shade_pixels(pixels, counts, sums, *limits)
+    return pixels if n_seen > max_hidden else None
 
 
 def compile_loops() -> None:
-    """Compile the loops, or read them from numba's cache."""
+    """Compile the loops of this module, or load the loops from numba's cache."""
     rows, lines = np.zeros((1, 4), np.float32), ((1.0, 0.0), (1.0, 0.0))
     paint_discs(rows[:, :2], rows[:, 0], rows, lines, (1, 1))
     paint_density(rows[:, :2], rows, lines, (1, 1))
@@ -118,29 +149,33 @@ def compile_loops() -> None:
 
 def find_last_loop() -> Any:
     """Return the loop that :func:`compile_loops` compiles last."""
-    return _shade
+    return _shade_pixels
 
 
-def to_read(array: Any, dtype: type = np.float32) -> NDArray[Any]:
-    """Return an array for loops to read, which are compiled for one kind."""
-    given: NDArray[Any] = np.ascontiguousarray(array, dtype).view()
-    given.flags.writeable = False
-    return given
+def as_readonly_array(array: Any, dtype: type = np.float32) -> NDArray[Any]:
+    """Return a contiguous read-only array of this dtype, a view where possible.
+
+    The loops are compiled for such arrays only.
+    """
+    readonly: NDArray[Any] = np.ascontiguousarray(array, dtype).view()
+    readonly.flags.writeable = False
+    return readonly
 
 
 # Loops
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _count(counts, sums, lines, rows, columns, colors, is_above, part):
-    """Add the points that are above, or those that are not, to their middles' pixels.
+def _count_points(counts, sums, lines, rows, columns, colors, is_above, counts_above):
+    """Count the points whose ``is_above`` is ``counts_above`` in their pixels.
 
-    ``counts`` (height, width) uint32: how many there are; ``sums`` (height, width, 4):
-    red, green and blue times the opacity, and the opacity, each 0 to 255.
+    Changes in place ``counts`` (height, width) uint32, the number of points, and
+    ``sums`` (height, width, 4) uint32: red, green and blue times the opacity, and the
+    opacity, each 0 to 255 for a point.
     """
     zero, height, width = _F(0), _F(counts.shape[0]), _F(counts.shape[1])
     for i in range(len(rows)):
-        if is_above[i] != part:
+        if is_above[i] != counts_above:
             continue
         y = lines[0, 0] * rows[i] + lines[0, 1]
         x = lines[1, 0] * columns[i] + lines[1, 1]
@@ -151,25 +186,26 @@ def _count(counts, sums, lines, rows, columns, colors, is_above, part):
         counts[row, column] += _U(1)
         if counts[row, column] >= _MAX_MIXED:
             continue
-        cell, strength = sums[row, column], _F(255) * colors[i, 3]
+        pixel_sums, strength = sums[row, column], _F(255) * colors[i, 3]
         for channel in range(3):
-            cell[channel] += _U(strength * colors[i, channel] + _F(0.5))
-        cell[3] += _U(strength + _F(0.5))
+            pixel_sums[channel] += _U(strength * colors[i, channel] + _F(0.5))
+        pixel_sums[3] += _U(strength + _F(0.5))
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _shade(pixels, counts, sums, brightest, faintest, opacity):
-    """Write the mean colours of pixels that hold points, the stronger the more.
+def _shade_pixels(pixels, counts, sums, opaque_count, min_opacity, opacity):
+    """Write the mean colours of the points into pixels, with opacity by their number.
 
-    ``brightest``: points from which a pixel has the full opacity; above 1.
+    The opacity grows with the logarithm of the count from ``min_opacity`` at 1 point to
+    1 at ``opaque_count`` points, which is above 1; all is multiplied by ``opacity``.
     """
-    steepness = (_F(1) - faintest) / np.log(brightest)
+    steepness = (_F(1) - min_opacity) / np.log(opaque_count)
     for row in range(counts.shape[0]):
         for column in range(counts.shape[1]):
             n_points = counts[row, column]
             if not n_points:
                 continue
-            level = faintest + steepness * np.log(_F(n_points))
+            level = min_opacity + steepness * np.log(_F(n_points))
             mixed = _F(min(n_points, _U(_MAX_MIXED - 1)))
             share = min(_F(1), level) * opacity / mixed
             for channel in range(4):
@@ -178,10 +214,11 @@ def _shade(pixels, counts, sums, brightest, faintest, opacity):
 
 
 @njit(nogil=True, cache=True, fastmath=True)
-def _add_discs(pixels, lines, rows, columns, sizes, colors, opacity):
-    """Paint discs into pixels, which hold red, green, blue and opacity in their bytes.
+def _paint_discs(pixels, lines, rows, columns, sizes, colors, opacity):
+    """Paint discs in place into pixels (height, width) uint32.
 
-    The lowest byte is the first; two of them are mixed with one multiplication.
+    From the lowest byte on a pixel holds red, green, blue and opacity; two bytes are
+    mixed with one multiplication.
     """
     even, odd, eight = _U(0x00FF00FF), _U(0xFF00FF00), _U(8)
     height, width = pixels.shape
@@ -204,15 +241,15 @@ def _add_discs(pixels, lines, rows, columns, sizes, colors, opacity):
         bottom = min(height, int(np.floor(y + reach + _F(0.5))))
         left = max(0, int(np.floor(x - reach + _F(0.5))))
         right = min(width, int(np.floor(x + reach + _F(0.5))))
-        whole, none = max(radius - _F(0.5), _F(0)) ** 2, reach * reach
+        opaque, transparent = max(radius - _F(0.5), _F(0)) ** 2, reach * reach
         for row in range(top, bottom):
             dy = _F(row) + _F(0.5) - y
             for column in range(left, right):
                 dx = _F(column) + _F(0.5) - x
                 squared = dx * dx + dy * dy
-                if squared >= none:
+                if squared >= transparent:
                     continue
-                if squared <= whole:
+                if squared <= opaque:
                     share = _U(strength)
                 else:
                     share = _U(strength * min(_F(1), reach - np.sqrt(squared)))

@@ -1,4 +1,4 @@
-"""What napari's manifest names: docks, reader, samples."""
+"""The docks, the reader, the writer and the samples that napari's manifest names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.sources import SampleSource, Source
-from napari_embedding_game.ui.compat import main_window_of, unwrap, viewers
+from napari_embedding_game.ui.compat import (
+    find_main_window,
+    list_viewers,
+    unwrap_viewer,
+)
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.images.linked_layers import MAP_KEY
-from napari_embedding_game.ui.tasks.writing import write_table
+from napari_embedding_game.ui.tasks.writing import prepare_table
 
 LayerData = tuple[Any, ...]
 
@@ -37,34 +41,34 @@ NAME = "Map (Embedding Game)"
 
 
 class MapDock(GameDock):
-    """What napari is given when it asks for the main dock: the open one, or a new one.
+    """Returns the open main dock of a viewer, or a new one, where napari makes a dock.
 
     napari's menu and ``add_plugin_dock_widget`` do not know each other's docks, and two
-    docks of one session would work against each other.  napari asks for a class, and
-    nothing is ever of this one.
+    docks of one session would disturb each other.  napari asks for a class; no object
+    is ever an instance of this class.
     """
 
     def __new__(cls, napari_viewer: napari.Viewer) -> GameDock:  # type: ignore[misc]
-        """Return the dock of a viewer, out of the box that it was in."""
-        viewer = unwrap(napari_viewer)
-        dock = find_dock(viewer)
+        """Return the main dock of a viewer, taken out of its former box."""
+        viewer = unwrap_viewer(napari_viewer)
+        dock = find_game_dock(viewer)
         if dock is None:
             return GameDock(viewer)
         box = dock.parentWidget()
-        dock.setParent(main_window_of(dock))  # without a parent it would be closed
+        dock.setParent(find_main_window(dock))  # without a parent it would be closed
         viewer.window.remove_dock_widget(box)
         return dock
 
 
-def find_dock(viewer: napari.Viewer) -> GameDock | None:
-    """Return the main dock of a window, shown or hidden; None without one."""
+def find_game_dock(viewer: napari.Viewer) -> GameDock | None:
+    """Return the main dock of a viewer's window, shown or hidden, or None."""
     widgets = viewer.window.dock_widgets.values()
-    return next((one for one in widgets if isinstance(one, GameDock)), None)
+    return next((widget for widget in widgets if isinstance(widget, GameDock)), None)
 
 
 def open_dock(viewer: napari.Viewer) -> GameDock:
-    """Open the main dock, or show the one that is there, and return it."""
-    if (dock := find_dock(viewer)) is not None:
+    """Return the main dock of a viewer, which is made or shown where needed."""
+    if (dock := find_game_dock(viewer)) is not None:
         box = dock.parent()
         box.show()
         box.raise_()
@@ -75,41 +79,49 @@ def open_dock(viewer: napari.Viewer) -> GameDock:
 
 
 def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | None:
-    """Return a reader for sessions, and tables of cells, images or texts, or None.
+    """Return a reader for a session, a table or a folder of images, or None.
 
-    A folder of images with their labels is one, too.  What is inside a .zip, a .csv or
-    a .zarr is looked at: layers that napari saved, and images, are left to others.
+    The reader loads the file into the dock and returns an empty hidden layer.  None for
+    several paths, and for files that hold no session and no table: a .zip, .csv or
+    .zarr is opened to find out whether napari's layers or an image are in it.
     """
-    stack = path if isinstance(path, list | tuple) else [path]  # it may be of one
-    if len(stack) != 1:
+    paths = path if isinstance(path, list | tuple) else [path]
+    if len(paths) != 1:
         return None
-    path = Path(stack[0])
+    path = Path(paths[0])
     if path.name.lower().endswith(archive.ENDING):
         is_ours = archive.is_archive(path)
     else:
         is_ours = readers.can_read(path) and not readers.holds_layers(path)
-    return (lambda _: _load_later(path)) if is_ours else None
+    return (lambda _: _load_in_background(path)) if is_ours else None
 
 
-def _load_later(source: Source | Path) -> list[LayerData]:
-    """Load a file or sample into the dock of a viewer, in the background.
+def _load_in_background(source: Source | Path) -> list[LayerData]:
+    """Schedule the loading of a file or sample; return the data of an empty layer.
 
-    Of the one that shows it, as a file may be dropped on another than the present one.
+    The dock is that of the viewer that receives the layer, since a file may be dropped
+    on a viewer that is not the current one.
+
+    Raises
+    ------
+    DataError
+        There is no viewer.
     """
     viewer = napari.current_viewer()
     if viewer is None:
         raise DataError(NO_VIEWER)
-    # napari wants a layer of everything: it is empty, hidden, and taken away.
+    # napari wants a layer from each reader: this one is hidden, empty and removed.
     key = object()
 
     def load() -> None:
         target = viewer
-        for one in (viewer, *viewers()):
-            for layer in [x for x in one.layers if x.metadata.get("key") is key]:
-                one.layers.remove(layer)
-                target = one
+        for candidate in (viewer, *list_viewers()):
+            layers = candidate.layers
+            for layer in [x for x in layers if x.metadata.get("key") is key]:
+                layers.remove(layer)
+                target = candidate
         reading = open_dock(target).controller.reading
-        if reading.jobs.is_busy:  # several were dropped
+        if reading.jobs.is_busy:  # several files were dropped
             show_info(ONE_FILE)
         if isinstance(source, Path):
             reading.open_file(source)
@@ -122,18 +134,21 @@ def _load_later(source: Source | Path) -> list[LayerData]:
 
 
 def write_map(path: str, layers: Sequence[LayerData]) -> list[str]:
-    """Write the map whose layer napari saves, as *Save > AnnData* does.
+    """Write the map of a layer as AnnData, as *Save > AnnData* does; return the path.
 
-    Raises OSError: none of the layers is of a map on show, or it can't be written.  A
-    ValueError, as a DataError is, napari would take for the lack of a writer.
+    Raises
+    ------
+    OSError
+        No layer belongs to the map of an open dock, or the file cannot be written.
+        napari would take a ValueError, such as a DataError, for a missing writer.
     """
     viewer = napari.current_viewer()
     is_ours = any(MAP_KEY in meta.get("metadata", {}) for _, meta, _ in layers)
-    dock = find_dock(viewer) if is_ours and viewer is not None else None
+    dock = find_game_dock(viewer) if is_ours and viewer is not None else None
     if dock is None:
         raise OSError(NO_MAP_LAYER)
     try:
-        left_out = write_table(dock.workspace, Path(path))()
+        left_out = prepare_table(dock.workspace, Path(path))()
     except DataError as error:
         raise OSError(str(error)) from error
     if left_out:
@@ -141,6 +156,6 @@ def write_map(path: str, layers: Sequence[LayerData]) -> list[str]:
     return [path]
 
 
-open_digits = partial(_load_later, SampleSource("digits"))
-open_pbmc = partial(_load_later, SampleSource("pbmc"))
-open_nuclei = partial(_load_later, SampleSource("nuclei"))
+open_digits = partial(_load_in_background, SampleSource("digits"))
+open_pbmc = partial(_load_in_background, SampleSource("pbmc"))
+open_nuclei = partial(_load_in_background, SampleSource("nuclei"))

@@ -1,4 +1,4 @@
-"""A tour of the dock: a note that explains one framed control after another."""
+"""A tour of the dock: a note explains one control after another, which has a frame."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QFrame, QLabel, QScrollArea, QWidget
 
 PLUGIN = "napari-embedding-game"
 SOON_MS = 300
-"""Between two looks at what is seen."""
+"""Milliseconds between two checks which controls are visible."""
 BLUE = "#2f6fd6"
 SHEET = f"background: {BLUE}; color: white; border-radius: 6px; padding: 7px;"
 FRAME_SHEET = f"border: 2px solid {BLUE}; border-radius: 4px; background: transparent;"
@@ -24,79 +24,85 @@ class Stop(NamedTuple):
 
     widget: QWidget
     text: Callable[[], str]
-    """Returns what is said of it."""
-    is_over: Callable[[], bool] = bool
-    """Returns whether what it asks for is done; without, a click goes on."""
-    is_due: Callable[[], bool] = lambda: True
-    """Returns whether it can be explained by now."""
+    """Returns the text of the note."""
+    is_done: Callable[[], bool] = bool
+    """Returns whether the requested action is done; by default never."""
+    is_ready: Callable[[], bool] = lambda: True
+    """Returns whether the control can be explained now; by default always."""
 
 
 class Tour(QLabel):
-    """Explains controls, each when it is seen first; a click or Escape goes on.
+    """A note that explains controls, each when it is first visible.
 
-    The note has a place of its own in the dock, so that it covers neither the map nor
-    a control; what it speaks of has a frame.
+    A click or Escape goes to the next control.  The note has its own place in the dock,
+    so that the note covers neither the map nor a control; the explained control has a
+    frame.
     """
 
     def __init__(self, stops: Sequence[Stop]) -> None:
         super().__init__()
-        self._stops, self._left = tuple(stops), tuple(stops)[:0]
+        self._stops, self._remaining_stops = tuple(stops), tuple(stops)[:0]
         self.setStyleSheet(SHEET)
         self.setWordWrap(True)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.frame = QFrame(self)
-        """Around the control that is explained."""
+        """The frame around the explained control."""
         self.frame.setStyleSheet(FRAME_SHEET)
         self.frame.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._show_stop(None)
-        self.looks = QTimer(self, interval=SOON_MS)
-        self.looks.timeout.connect(self._explain_next)
-        QShortcut(QKeySequence("Escape"), self, self.next_stop)
+        self.poll_timer = QTimer(self, interval=SOON_MS)
+        self.poll_timer.timeout.connect(self._update_shown_stop)
+        QShortcut(QKeySequence("Escape"), self, self.leave_stop)
 
-    def begin_once(self) -> None:
-        """Begin, unless napari's preferences say that it has been seen."""
+    def begin_if_unseen(self) -> None:
+        """Begin if the preferences ask for the tour, and set that it has been shown."""
         settings = get_plugin_settings(PLUGIN).window
         if settings.shows_tour:
             settings.shows_tour = False
             self.begin()
 
     def begin(self) -> None:
-        """Begin with what is seen now."""
+        """Begin with the first stop whose control is visible, else with the first."""
         are_seen = [stop.widget.isVisible() for stop in self._stops]
-        self._left = self._stops[are_seen.index(True) if any(are_seen) else 0 :]
-        self.looks.start()
+        self._remaining_stops = self._stops[
+            are_seen.index(True) if any(are_seen) else 0 :
+        ]
+        self.poll_timer.start()
 
-    def next_stop(self) -> None:
-        """Leave a control for the next one."""
-        self._left = self._left[1:]
+    def leave_stop(self) -> None:
+        """Hide the note and go on to the next stop."""
+        self._remaining_stops = self._remaining_stops[1:]
         self._show_stop(None)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Go on."""
-        self.next_stop()
+        """Go on to the next stop."""
+        self.leave_stop()
 
     # Inside
 
-    def _explain_next(self) -> None:
-        """Explain the next control once it is seen, and leave one that hides."""
-        if not self._left:
-            self.looks.stop()
+    def _update_shown_stop(self) -> None:
+        """Show the next stop once its control is visible; leave a stop that is done."""
+        if not self._remaining_stops:
+            self.poll_timer.stop()
             return
-        stop, is_seen = self._left[0], self._left[0].widget.isVisible()
-        if stop.is_over() or (self.isVisible() and not is_seen):
-            self.next_stop()
-        elif is_seen and stop.is_due():
+        stop, is_seen = (
+            self._remaining_stops[0],
+            self._remaining_stops[0].widget.isVisible(),
+        )
+        if stop.is_done() or (self.isVisible() and not is_seen):
+            self.leave_stop()
+        elif is_seen and stop.is_ready():
             self._show_stop(stop)
 
     def _show_stop(self, stop: Stop | None) -> None:
-        """Show the note and the frame of a control; None: neither."""
+        """Show the note and the frame of a stop, or hide both for None."""
         if stop is not None:
-            number = len(self._stops) - len(self._left) + 1
+            number = len(self._stops) - len(self._remaining_stops) + 1
             self.setText(f"{stop.text()}\n{number} of {len(self._stops)}: {HINT}")
             if self.frame.parent() is not stop.widget:
                 self.frame.setParent(stop.widget)
-                _scroll_to(stop.widget)
+                _scroll_to_widget(stop.widget)
             self.frame.setGeometry(stop.widget.rect())
             self.frame.raise_()
         elif self.frame.parent() is not self:
@@ -105,8 +111,8 @@ class Tour(QLabel):
         self.setVisible(stop is not None)
 
 
-def _scroll_to(widget: QWidget) -> None:
-    """Scroll the area that a widget is in, if it is in one, until it is seen."""
+def _scroll_to_widget(widget: QWidget) -> None:
+    """Scroll the scroll area around a widget, if there is one, to the widget."""
     area = widget.parentWidget()
     while area is not None and not isinstance(area, QScrollArea):
         area = area.parentWidget()

@@ -1,25 +1,26 @@
-"""Defects of napari 0.9 and vispy 0.17 that end the process, raise or blank a window.
+"""Fixes for defects of napari 0.9 and vispy 0.17 that crash, raise or blank a window.
 
-Each has a test that fails without its mending, and goes with it once it is mended where
-it belongs; ``docs/upstream.md`` has the reports.  Modules are named as texts: one that
-another version calls otherwise costs its mending, and no dock.
+Each fix has a test that fails without the fix; fix and test are removed once napari or
+vispy is fixed.  ``docs/upstream.md`` has the reports.  Modules are given as texts: if
+another version has no such module, the fix is skipped and the dock still opens.
 
-*Deleted OpenGL programs* (vispy).  Where a program is deleted, as its layer was
-removed, the process may die at a later drawing.  napari's issues 6472, 7351 and 8471
-look like it.
+*Deleted OpenGL programs* (vispy).  After a program is deleted, because its layer was
+removed, the process may crash at a later painting.  napari's issues 6472, 7351 and 8471
+look like this defect.
 
-*A mouse that drags in a view that is gone* (vispy).  In napari's grid each layer that
-comes or goes makes new views; the mouse goes on to the former one: an error a move.
+*A drag in a view that is gone* (vispy).  In napari's grid each added or removed layer
+makes new views, but mouse events still go to the former view: an error at each move.
 
-*Title bars of panels* (napari).  One is deleted in the click on its own button, and
-one is made for a panel that Qt is about to delete.
+*Title bars of panels* (napari).  A title bar is deleted in the click on its own button,
+and a title bar is made for a panel that Qt is about to delete.
 
-*A window that is closed deletes what another one draws* (napari), in whatever OpenGL
-context is current.
+*Closing a window deletes objects of another window* (napari), namely those of the
+OpenGL context that is current.
 
-*Loops over label images* (napari).  Parallel ones of numba, in the window's thread:
-with numba's own threading layer the process ends when a run is in one meanwhile, and
-while a run is compiled the window waits.  napari is asked for its numpy functions.
+*Loops over label images* (napari).  napari runs parallel loops of numba in the window's
+thread.  With numba's own threading layer the process ends if a run is in such a loop at
+the same time, and while a run is compiled the window waits.  napari is set to its numpy
+functions.
 """
 
 from __future__ import annotations
@@ -39,47 +40,53 @@ from qtpy.QtWidgets import QApplication
 
 logger = logging.getLogger(__name__)
 
-BELOW = {"napari": (0, 11), "vispy": (0, 19)}
-"""Versions from which on nothing is mended: nobody has looked whether they need it."""
+UNFIXED_FROM = {"napari": (0, 11), "vispy": (0, 19)}
+"""Versions from which on no fix is applied: they have not been checked."""
 
 
 class Fix(NamedTuple):
-    """What is mended: a method of a class in a module that may be called otherwise."""
+    """A method of a class of napari or vispy and its replacement.
+
+    The replacement receives the replaced method and then the method's arguments.
+    """
 
     module: str
     owner: str
     method: str
-    mended: Callable[..., Any]
+    replacement: Callable[..., Any]
 
 
-def mend() -> None:
-    """Mend all, for all of the process; again is once.
+def apply_fixes() -> None:
+    """Apply all fixes in this process; further calls change nothing.
 
-    What is not there is left as it is, with a line in the log: other versions of napari
-    and vispy call it something else, and then the dock opens all the same.
+    A fix whose module, class or method does not exist in this version of napari or
+    vispy is skipped and logged.
     """
-    panel_class = _find(_TITLE_BARS.module, _TITLE_BARS.owner)
+    panel_class = _import_name(_TITLE_BARS.module, _TITLE_BARS.owner)
     widgets = QApplication.allWidgets() if panel_class else []
-    panels = [one for one in widgets if isinstance(one, panel_class)]
-    for panel in panels:  # made before, with what was there
-        with suppress(TypeError, RuntimeError):  # it may have been disconnected
+    panels = [panel for panel in widgets if isinstance(panel, panel_class)]
+    for panel in panels:  # connected with the method that is replaced
+        with suppress(TypeError, RuntimeError):  # already disconnected
             panel.topLevelChanged.disconnect(panel._update_title_bar)
     for fix in FIXES:
-        if (owner := _find(fix.module, fix.owner)) is not None:
-            replace(owner, fix.method, fix.mended)
+        if (owner := _import_name(fix.module, fix.owner)) is not None:
+            replace_method(owner, fix.method, fix.replacement)
     for panel in panels:
         panel.topLevelChanged.connect(panel._update_title_bar)
-    backends = _find("napari.utils.colormap_backend", "ColormapBackend")
-    set_backend = _find("napari.utils.colormap_backend", "set_backend")
+    backends = _import_name("napari.utils.colormap_backend", "ColormapBackend")
+    set_backend = _import_name("napari.utils.colormap_backend", "set_backend")
     if backends is not None and set_backend is not None:
         set_backend(backends.pure_python)
 
 
-def _find(module: str, name: str) -> Any:
-    """Return what a module of napari or vispy has by a name; None where it has none."""
+def _import_name(module: str, name: str) -> Any:
+    """Return an attribute of a module of napari or vispy.
+
+    None where the attribute is missing, which is logged, or the version is too new.
+    """
     library = module.partition(".")[0]
     major, minor = map(int, re.findall(r"\d+", version(library))[:2])
-    if (major, minor) >= BELOW[library]:
+    if (major, minor) >= UNFIXED_FROM[library]:
         return None
     try:
         return getattr(import_module(module), name)
@@ -88,30 +95,30 @@ def _find(module: str, name: str) -> Any:
         return None
 
 
-def replace(owner: Any, name: str, mended: Callable[..., Any]) -> None:
-    """Replace a function, once; log if it is missing.
+def replace_method(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
+    """Replace a method of a class, once; log where the class has no such method.
 
-    ``mended`` receives the function that was there, and what that is called with.
+    ``replacement`` receives the former method and then the arguments of each call.
     """
     method = getattr(owner, name, None)
     if method is None:
         logger.warning("%s has changed: %s is left as it is", owner, name)
-    elif not hasattr(method, "_is_mended"):
+    elif not hasattr(method, "_is_fixed"):
 
         @functools.wraps(method)
-        def instead(*args: Any, **options: Any) -> Any:
-            return mended(method, *args, **options)
+        def call_replacement(*args: Any, **options: Any) -> Any:
+            return replacement(method, *args, **options)
 
-        instead._is_mended = True  # type: ignore[attr-defined]
-        setattr(owner, name, instead)
-
-
-def _keep_program(delete: Any, program: Any) -> None:
-    """Leave the program to its window: 2 MB each in Mesa's software drawing."""
+        call_replacement._is_fixed = True  # type: ignore[attr-defined]
+        setattr(owner, name, call_replacement)
 
 
-def _release_mouse(update: Any, canvas: Any, *event: Any) -> None:
-    """Let go of a mouse that is held by a view that is outside of the scene by now."""
+def _skip_program_deletion(delete: Any, program: Any) -> None:
+    """Delete nothing: a program stays with its window, 2 MB each in Mesa's software."""
+
+
+def _release_stale_mouse_handler(update: Any, canvas: Any, *event: Any) -> None:
+    """Update the scene, then release the mouse from a view that is no longer in it."""
     update(canvas, *event)
     scene = canvas._scene_canvas
     node = getattr(scene, "_mouse_handler", None)
@@ -121,23 +128,25 @@ def _release_mouse(update: Any, canvas: Any, *event: Any) -> None:
         scene._mouse_handler = None
 
 
-def _after_event(update: Any, panel: Any, *args: Any, **options: Any) -> None:
-    """Make the title bar of a panel anew when the event under way is over."""
+def _update_title_bar_later(
+    update: Any, panel: Any, *args: Any, **options: Any
+) -> None:
+    """Update the title bar of a panel after the present event, if the panel exists."""
 
     def update_later() -> None:
-        if isalive(panel) and panel.widget() is not None:  # it was not closed meanwhile
+        if isalive(panel) and panel.widget() is not None:  # not closed meanwhile
             try:
                 update(panel, *args, **options)
-            except RuntimeError:  # it deletes what waits to be, as in a closed window
+            except RuntimeError:  # its children are deleted, as in a closed window
                 if isalive(panel):
                     raise
 
     QTimer.singleShot(0, update_later)
 
 
-def _in_canvas_context(clean: Any, canvas: Any) -> None:
-    """Delete what is to go in the OpenGL context of this window."""
-    with suppress(AttributeError, RuntimeError):  # a canvas that is closed has none
+def _clean_in_canvas_context(clean: Any, canvas: Any) -> None:
+    """Make a canvas's OpenGL context current before napari cleans the canvas up."""
+    with suppress(AttributeError, RuntimeError):  # a closed canvas has no context
         canvas._scene_canvas.set_current()
     clean(canvas)
 
@@ -146,12 +155,12 @@ _TITLE_BARS = Fix(
     "napari._qt.widgets.qt_viewer_dock_widget",
     "QtViewerDockWidget",
     "_update_title_bar",
-    _after_event,
+    _update_title_bar_later,
 )
 _CANVAS = "napari._vispy.canvas", "VispyCanvas"
 FIXES = (
-    Fix("vispy.gloo.glir", "GlirProgram", "delete", _keep_program),
-    Fix(*_CANVAS, "_update_scenegraph", _release_mouse),
+    Fix("vispy.gloo.glir", "GlirProgram", "delete", _skip_program_deletion),
+    Fix(*_CANVAS, "_update_scenegraph", _release_stale_mouse_handler),
     _TITLE_BARS,
-    Fix(*_CANVAS, "_clean_and_update_scenegraph", _in_canvas_context),
+    Fix(*_CANVAS, "_clean_and_update_scenegraph", _clean_in_canvas_context),
 )

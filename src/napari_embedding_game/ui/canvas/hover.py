@@ -31,7 +31,7 @@ from napari_embedding_game.ui.style.coloring import (
 )
 from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.style.theme import theme_colors
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import JobRunner
 
 REST_MS, NEXT_MS = 180, 40
 """Delay of the first tooltip, and of the next ones."""
@@ -60,14 +60,14 @@ class HoverTooltip(QObject):
         self._image: QImage | None = None
         """The picture of the row; None until it is made."""
         # An error is ignored, as the grid of pictures says why there are none.
-        self._picture_job = Latest(self, self._on_picture_made, lambda error: None)
+        self._picture_job = JobRunner(self, self._on_picture_made, lambda error: None)
         self._look_soon = qdebounced(self._update_row_under_mouse, REST_MS, parent=self)
         connections, session = Connections(self), self._session
-        connections.hook(scene.viewer.mouse_move_callbacks, self._on_mouse_moved)
+        connections.append_callback(scene.viewer.mouse_move_callbacks, self._on_mouse_moved)
         moves = scene.viewer.scene.camera.events, self._linked.changed
         connections.connect(self.hide, *moves, session.state_changed)
         connections.connect(self.hide, session.dataset_changed, session.columns_changed)
-        connections.call(self.hide)
+        connections.add_cleanup(self.hide)
         layer_tip = scene.viewer.tooltip.events.text
         connections.connect(self._on_napari_tooltip_changed, layer_tip)
 

@@ -34,7 +34,7 @@ from napari_embedding_game.ui.canvas.projection import (
     displayed_axes,
     layer_projection,
 )
-from napari_embedding_game.ui.compat import draw
+from napari_embedding_game.ui.compat import refresh_layer
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import MAP_KEY, finest_pixels
 from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
@@ -272,7 +272,7 @@ class MapLayers:
                 # that are gone.
                 layer.set_view_slice()
         layer.data[:, self._axes] = positions
-        draw(self._viewer, layer)
+        refresh_layer(self._viewer, layer)
 
     def _update_landmark_colors(self, event: object = None) -> None:
         """Give the landmarks colours that are visible on the canvas."""

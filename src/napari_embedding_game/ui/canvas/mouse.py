@@ -65,16 +65,20 @@ class MapMouse(QObject):
         # napari keeps callbacks and the generators they return until the button is
         # released, which would keep a closed dock alive.
         press = WeakMethod(self._on_mouse_pressed)
-        connections.hook(viewer.mouse_drag_callbacks, lambda *event: press()(*event))
-        connections.hook(viewer.mouse_move_callbacks, self._on_mouse_moved)
+        connections.append_callback(
+            viewer.mouse_drag_callbacks, lambda *event: press()(*event)
+        )
+        connections.append_callback(viewer.mouse_move_callbacks, self._on_mouse_moved)
         self._connections = connections
         self.bind_key(ESCAPE, self._cancel_gesture_or_selection)
         self.bind_key(BRUSH_KEY, partial(self.toggle_tool, "brush"))
         changes = scene.map_rendered, scene.session.dataset_changed
         connections.connect(self._end_tool_without_map, *changes)
-        overlay.connections.call(lambda: self._gesture.close())  # before it goes
-        connections.call(lambda: self._set_tool(""))
-        connections.call(lambda: self._set_cursor(None))
+        overlay.connections.add_cleanup(
+            lambda: self._gesture.close()
+        )  # before it goes
+        connections.add_cleanup(lambda: self._set_tool(""))
+        connections.add_cleanup(lambda: self._set_cursor(None))
 
     def toggle_tool(self, tool: Tool) -> None:
         """Activate a tool, or deactivate it if it is active."""
@@ -96,7 +100,7 @@ class MapMouse(QObject):
                 job()
 
         if keymap.setdefault(code, press) is press:
-            self._connections.call(
+            self._connections.add_cleanup(
                 lambda: keymap.get(code) is press and keymap.pop(code)
             )
 

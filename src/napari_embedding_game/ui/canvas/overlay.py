@@ -25,7 +25,7 @@ from superqt.utils import qimage_to_array
 
 from napari_embedding_game.ui.canvas.projection import Projection, view_change_events
 from napari_embedding_game.ui.canvas.scene import MapScene
-from napari_embedding_game.ui.compat import canvas_widget, show_status_as_text
+from napari_embedding_game.ui.compat import find_canvas_widget, show_status_as_text
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 
@@ -94,7 +94,7 @@ class MapOverlay(QWidget):
         viewer, hear = scene.viewer, self.connections.connect
         hear(self.refresh, scene.map_rendered, *view_change_events(viewer))
         hear(self.refresh, *canvas_color_events(viewer))
-        self.connections.call(self._remove_from_canvas)
+        self.connections.add_cleanup(self._remove_from_canvas)
 
     @property
     def canvas(self) -> QWidget | None:
@@ -103,7 +103,7 @@ class MapOverlay(QWidget):
         The first access puts the overlay onto the canvas.
         """
         if self._canvas is None:
-            self._canvas = canvas_widget(self.dock)
+            self._canvas = find_canvas_widget(self.dock)
             if self._canvas is not None:
                 self.setParent(self._canvas)
                 self.setGeometry(self._canvas.rect())

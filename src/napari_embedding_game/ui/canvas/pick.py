@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.ui.canvas.layers import MapLayers
-from napari_embedding_game.ui.pixels import to_read
+from napari_embedding_game.ui.pixels import as_readonly_array
 
 REACH = 7.0
 """Canvas pixels around the center of a small point that still count as on it."""
@@ -62,12 +62,12 @@ def find_row_at_pixel(
     if len(sizes) != len(positions):  # panels repeat the same points
         sizes = np.resize(sizes, len(positions))
     row, distance, is_on = _row_at_pixel(
-        to_read(positions),
+        as_readonly_array(positions),
         projection.matrix,
         np.zeros(3) if projection.view_direction is None else projection.view_direction,
         projection.view_direction is None,
         np.asarray(pixel, np.float64),
-        to_read(sizes, np.float64),
+        as_readonly_array(sizes, np.float64),
         zoom / layers.frame.scale / 2,
         reach,
     )
@@ -78,7 +78,10 @@ def find_row_at_pixel(
 def compile_pick_loop() -> None:
     """Compile :func:`_row_at_pixel`, or load it from numba's cache."""
     zeros = np.zeros(3)
-    positions, size = to_read(np.zeros((1, 2))), to_read([0.0], np.float64)
+    positions, size = (
+        as_readonly_array(np.zeros((1, 2))),
+        as_readonly_array([0.0], np.float64),
+    )
     _row_at_pixel(positions, np.eye(3), zeros, True, zeros[:2], size, 1.0, 1.0)
 
 

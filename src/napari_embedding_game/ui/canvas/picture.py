@@ -39,11 +39,15 @@ from napari_embedding_game.ui.canvas.projection import (
     layer_projection,
     view_change_events,
 )
-from napari_embedding_game.ui.compat import Scene, draw, scene_of
+from napari_embedding_game.ui.compat import (
+    LayerVisual,
+    find_layer_visual,
+    refresh_layer,
+)
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.pixels import paint_density, paint_discs
 from napari_embedding_game.ui.tasks.errors import log_error
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import JobRunner
 
 REPAINT_MS = 10
 """Delay after a move of the camera; until then the picture moves with the map."""
@@ -180,14 +184,14 @@ class MapPicture:
         """Screen pixels per canvas pixel that the picture was painted for."""
         self._window = _PaintFilter()
         failed = partial(log_error, "The map could not be painted")
-        self._painting = Latest(None, self._show_painted_image, failed, finishes=True)
+        self._painting = JobRunner(None, self._show_painted_image, failed, finishes=True)
         self._repaint_soon = qthrottled(
             self._paint_in_thread, REPAINT_MS, leading=False
         )
         self._connections = Connections()
-        self._connections.call(self._painting.stop)
-        self._connections.call(self._repaint_soon.cancel)
-        self._connections.call(self._window.deleteLater)
+        self._connections.add_cleanup(self._painting.stop)
+        self._connections.add_cleanup(self._repaint_soon.cancel)
+        self._connections.add_cleanup(self._window.deleteLater)
         events = layer.events
         moved = (events.scale, events.translate, events.rotate, events.shear)
         others = (events.visible, events.opacity, events.blending, events.affine)
@@ -224,7 +228,7 @@ class MapPicture:
         Without a move and without a new style nothing is done.
         """
         layer, was_blank = self.layer, self.is_blank
-        scene = scene_of(self._viewer, layer)
+        scene = find_layer_visual(self._viewer, layer)
         if self._given_style != (style, size):
             self._given_style = style, size
             self._apply_style()
@@ -298,7 +302,7 @@ class MapPicture:
             return False
         if not self._has_discs:
             return False
-        if scene_of(self._viewer, layer) is None:
+        if find_layer_visual(self._viewer, layer) is None:
             return False
         projection = layer_projection(self._viewer, layer)
         if projection is None or projection.view_direction is not None:
@@ -310,7 +314,7 @@ class MapPicture:
 
         Hidden points are left out.
         """
-        layer, scene = self.layer, scene_of(self._viewer, self.layer)
+        layer, scene = self.layer, find_layer_visual(self._viewer, self.layer)
         projection, style = layer_projection(self._viewer, layer), self._style
         if projection is None or scene is None or style is None:
             return None
@@ -331,7 +335,7 @@ class MapPicture:
 
     def _show_painted_image(self, painted: PaintedImage) -> None:
         """Show a painted picture on the canvas, and hide the markers."""
-        scene = scene_of(self._viewer, self.layer)
+        scene = find_layer_visual(self._viewer, self.layer)
         if self._image_parent.parent is not scene.node:
             self._image_parent.parent = scene.node
             scene.canvas.installEventFilter(self._window)
@@ -350,7 +354,7 @@ class MapPicture:
         For a screenshot napari enlarges the canvas, or fits the map to it.
         """
         is_window, self._window.is_painting = self._window.is_painting, False
-        scene = scene_of(self._viewer, self.layer)
+        scene = find_layer_visual(self._viewer, self.layer)
         is_same = scene is None or scene.canvas.devicePixelRatioF() == self._ratio
         if self._image.visible and not (is_window and is_same):
             self._paint_now()
@@ -363,19 +367,19 @@ class MapPicture:
             if matrix is not None:
                 self._image.transform.matrix = matrix
 
-    def _hide_markers(self, scene: Scene) -> None:
+    def _hide_markers(self, scene: LayerVisual) -> None:
         """Hide the markers, and keep napari from updating them: a million take 1 s."""
-        scene.points.visible = False
-        self.layer.events.set_data.disconnect(scene.fill)
+        scene.markers.visible = False
+        self.layer.events.set_data.disconnect(scene.update_markers)
 
     def _show_markers(self) -> None:
         """Hide the picture, and let napari update and render the markers."""
-        scene = scene_of(self._viewer, self.layer)
+        scene = find_layer_visual(self._viewer, self.layer)
         self._image.visible = False
         if scene is not None:
-            self.layer.events.set_data.connect(scene.fill)
-            scene.points.visible = True
-        draw(self._viewer, self.layer)
+            self.layer.events.set_data.connect(scene.update_markers)
+            scene.markers.visible = True
+        refresh_layer(self._viewer, self.layer)
 
     def _on_view_changed(self, event: object = None) -> None:
         if self._image.visible and self.layer.ndim == 3:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vispy.scene import ViewBox
 
 from napari_embedding_game.session.panels import STRAIGHT
-from napari_embedding_game.ui.compat import scene_of
+from napari_embedding_game.ui.compat import find_layer_visual
 
 EDGE_ON_CONDITION = 1e6
 """Condition number from which on a plane is seen edge-on."""
@@ -235,7 +235,7 @@ def _layer_canvas_box(viewer: Any, layer: Any) -> CanvasBox | None:
     """
     if layer not in viewer.layers:
         return None
-    scene = scene_of(viewer, layer) if viewer.canvas.grid.enabled else None
+    scene = find_layer_visual(viewer, layer) if viewer.canvas.grid.enabled else None
     if scene is None:
         height, width = viewer.canvas.size
         return 0.0, 0.0, float(width), float(height)

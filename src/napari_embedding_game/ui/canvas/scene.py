@@ -30,7 +30,11 @@ from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
 from napari_embedding_game.ui.canvas.picture import PointStyle
 from napari_embedding_game.ui.canvas.projection import map_steps_right_and_up
-from napari_embedding_game.ui.connections import Connections, in_step, release
+from napari_embedding_game.ui.connections import (
+    Connections,
+    disconnect_all,
+    throttle_while_running,
+)
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
@@ -91,7 +95,9 @@ class MapScene(QObject):
         self._sent_legend = UNCOLORED
         self._rendered_style: tuple[tuple[object, ...], PointStyle] = (), NO_STYLE
         """The objects that the last style was made from, and that style."""
-        self._send_legend_soon = in_step(self, session, self._send_legend)
+        self._send_legend_soon = throttle_while_running(
+            self, session, self._send_legend
+        )
         self._finish_map_soon = self._debounce(FINISH_MS, self._finish_map_at_rest)
         self._write_features_soon = self._debounce(0, self._write_point_features)
         self._fit_camera_soon = self._debounce(0, self.layers.fit_camera)
@@ -115,9 +121,9 @@ class MapScene(QObject):
         # Delayed, since napari has yet to update its own widgets.
         hear(self._move_map_soon, dims.ndisplay)
         hear(self._update_facing, viewer.scene.camera.events.angles)
-        hear(self.layers.center_on_point, workspace.reveal)
+        hear(self.layers.center_on_point, workspace.reveal_wanted)
         self._update_facing()
-        for layer in workspace.left_layers:  # the layers of a former dock
+        for layer in workspace.leftover_layers:  # the layers of a former dock
             if layer in viewer.layers:
                 viewer.layers.remove(layer)
         if session.snapshot is not None:
@@ -128,8 +134,8 @@ class MapScene(QObject):
 
     def close(self) -> None:
         """Disconnect from session and viewer; points and landmarks stay in napari."""
-        release(self)
-        self.workspace.left_layers = self.layers.points, self.layers.landmarks
+        disconnect_all(self)
+        self.workspace.leftover_layers = self.layers.points, self.layers.landmarks
         self.layers.close()
 
     # Frames

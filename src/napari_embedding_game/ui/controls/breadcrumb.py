@@ -54,7 +54,9 @@ class Breadcrumb(QWidget):
         for button in self.buttons:
             button.deleteLater()
         n_letters = max(MAX_LETTERS // max(len(path) - 1, 1), MIN_LETTERS)
-        self.buttons = [self._make_button(saved, n_letters) for saved in path[:-1]]
+        self.buttons = [
+            self._make_parent_button(saved, n_letters) for saved in path[:-1]
+        ]
         for number, button in enumerate(self.buttons):
             self._row.insertWidget(number, button)
         title = path[-1].title if self.buttons else ""
@@ -66,16 +68,16 @@ class Breadcrumb(QWidget):
         menu = self.parts.menu()
         menu.clear()
         openers = (partial(self._maps.open, part.key) for part in parts)
-        add_menu_entries(menu, zip(map(_title_text, parts), openers, repeat("")))
+        add_menu_entries(menu, zip(map(_describe_map, parts), openers, repeat("")))
         self.parts.setVisible(bool(parts))
         self.setVisible(len(path) > 1 or bool(parts))
 
-    def _make_button(self, saved: SavedMap, n_letters: int) -> QPushButton:
+    def _make_parent_button(self, saved: SavedMap, n_letters: int) -> QPushButton:
         title = saved.title
         short = title if len(title) <= n_letters else f"{title[: n_letters - 1]}…"
-        tip = f"Back to {_title_text(saved)}."
+        tip = f"Back to {_describe_map(saved)}."
         return push_button(f"‹ {short}", tip, partial(self._maps.open, saved.key))
 
 
-def _title_text(saved: SavedMap) -> str:
+def _describe_map(saved: SavedMap) -> str:
     return f"{saved.title} ({len(saved.dataset.obs):,} points)"

@@ -17,7 +17,7 @@ from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox, Text
 from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
-from napari_embedding_game.ui.tasks.worker import PaneJobs
+from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 
 DRAG_TIP = "Drag over the cells that are to stay: that sets the limits."
 HEIGHT, N_BARS = 210, 50
@@ -57,9 +57,9 @@ class QualityPlot(Plot):
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlabel(self.axes[0])
         if len(self.axes) == 1:
-            self._paint_bars(axes, self.axes[0])
+            self._paint_histogram(axes, self.axes[0])
         else:
-            self._paint_dots(axes, *self.axes)
+            self._paint_scatter(axes, *self.axes)
         for name, span in zip(self.axes, (axes.axvspan, axes.axhspan), strict=False):
             ends = axes.get_xlim() if span == axes.axvspan else axes.get_ylim()
             low, high = (
@@ -70,7 +70,7 @@ class QualityPlot(Plot):
                     span(*beyond, color="0.5", alpha=0.45, linewidth=0)
         axes.figure.draw_without_rendering()
 
-    def _paint_bars(self, axes: Any, name: str) -> None:
+    def _paint_histogram(self, axes: Any, name: str) -> None:
         values = self.values[name]
         bars = np.linspace(0, max(float(np.nanmax(values)), 1e-3), N_BARS)
         if name in LOGARITHMIC:
@@ -79,7 +79,7 @@ class QualityPlot(Plot):
             axes.set_xscale("log")
         axes.set(xlim=bars[[0, -1]], ylabel="Cells")
         if name in LOGARITHMIC:
-            _write_in_full(axes.xaxis)
+            _format_log_ticks(axes.xaxis)
         samples = pd.Series() if self.samples is None else self.samples
         levels = sorted(samples.dropna().unique(), key=str)
         if not 1 < len(levels) <= MAX_SAMPLES:
@@ -93,7 +93,7 @@ class QualityPlot(Plot):
         is_short = max(len(str(level)) for level in levels) <= SHORT
         axes.legend(ncols=1 + is_short, handlelength=1, columnspacing=1, **look)
 
-    def _paint_dots(self, axes: Any, across: str, up: str) -> None:
+    def _paint_scatter(self, axes: Any, across: str, up: str) -> None:
         x, y = (np.maximum(self.values[name], 1) for name in (across, up))
         rows = np.random.default_rng(0).permutation(len(x))[:MAX_DOTS]
         share = self.values.get(MITO)
@@ -102,10 +102,10 @@ class QualityPlot(Plot):
             axes.figure.colorbar(dots, ax=axes, label=MITO)
         axes.set(xscale="log", yscale="log", ylabel=up)
         for axis in (axes.xaxis, axes.yaxis):
-            _write_in_full(axis)
+            _format_log_ticks(axis)
 
 
-def _write_in_full(axis: Any) -> None:
+def _format_log_ticks(axis: Any) -> None:
     """Write the numbers of a logarithmic axis without powers."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
@@ -128,23 +128,25 @@ class CellQualityView(QWidget):
 
     def __init__(self, limit: Callable[[Limits], None]) -> None:
         super().__init__()
-        self._limit = limit
+        self._apply_limits = limit
         self._values: dict[str, NDArray[np.floating]] = {}
         self._limits: Limits = {}
         self._dataset: Dataset | None = None
         self._column, self._batch = "", None
-        self.view = ChoiceBox("What is drawn; each sample has a line.", self._draw)
+        self.view = ChoiceBox(
+            "What is drawn; each sample has a line.", self._update_plot
+        )
         self.state = Text()
         words, show = "Scoring doublets …", self.state.show_text
-        self._finding = PaneJobs(self, words, self._on_scores, show)
+        self._doublet_jobs = PaneJobRunner(self, words, self._on_doublets_scored, show)
         self.canvas = PlotCanvas(lambda x, y: DRAG_TIP, can_drag=True)
         self.canvas.setFixedHeight(HEIGHT)
-        self.canvas.dragged.connect(self._on_dragged)
+        self.canvas.dragged.connect(self._on_plot_dragged)
         self.setLayout(vertical_box(self.view, self.state, self.canvas))
 
     def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
         """Show the figures of these cells; ``dataset`` has their counts or scores."""
-        self._finding.stop()
+        self._doublet_jobs.stop()
         self.state.show_text()
         self._dataset = dataset
         columns = {title: name for title, name in FIGURES.items() if name in quality}
@@ -157,7 +159,7 @@ class CellQualityView(QWidget):
         if DOUBLETS in self._values or "recipe" not in dataset.provenance:
             views.append(DOUBLETS)  # prepared numbers are no counts, of fewer cells
         self.view.set_choices(zip(views, views, strict=True))
-        self._draw()
+        self._update_plot()
 
     def show_limits(self, limits: Limits, column: str, batch: str | None) -> None:
         """Show other limits, and a line for each level of a column; "" for one line.
@@ -166,15 +168,15 @@ class CellQualityView(QWidget):
         """
         dataset, self._limits, self._column = self._dataset, limits, column
         if batch != self._batch and dataset and "doublet_score" not in dataset.quality:
-            self._finding.stop()
+            self._doublet_jobs.stop()
             self.state.show_text()
             self._values.pop(DOUBLETS, None)
         self._batch = batch
-        self._draw()
+        self._update_plot()
 
     # Inside
 
-    def _draw(self, *event: object) -> None:
+    def _update_plot(self, *event: object) -> None:
         name, dataset = self.view.value, self._dataset
         if dataset is None:
             return
@@ -182,7 +184,9 @@ class CellQualityView(QWidget):
             self.canvas.show_plot(None)
             # As the cells are before any is left out; former data had other samples.
             samples = dataset.obs.get(self._batch)
-            self._finding.submit(lambda: find_doublets(dataset.profile, samples)[0])
+            self._doublet_jobs.submit(
+                lambda: find_doublets(dataset.profile, samples)[0]
+            )
             return
         axes = VIEWS.get(name, (name,))
         n_cells = len(self._values[axes[0]])  # of the source, or those that were read
@@ -194,12 +198,12 @@ class CellQualityView(QWidget):
         )
         self.canvas.show_plot(plot)
 
-    def _on_scores(self, scores: NDArray[np.floating]) -> None:
+    def _on_doublets_scored(self, scores: NDArray[np.floating]) -> None:
         self.state.show_text()
         self._values[DOUBLETS] = scores
-        self._draw()
+        self._update_plot()
 
-    def _on_dragged(
+    def _on_plot_dragged(
         self, x: float, y: float, to_x: float, to_y: float, _: bool
     ) -> None:
         """Set the limits of what was dragged over; beyond all cells is no limit.
@@ -216,4 +220,4 @@ class CellQualityView(QWidget):
             limits[least] = float(f"{low:.2g}") if low > values.min() else 0.0
             limits[most] = float(f"{high:.2g}") if high < values.max() else 0.0
         limits.pop("", None)
-        self._limit(limits)
+        self._apply_limits(limits)

@@ -51,8 +51,8 @@ class ColumnsPanel(FoldingSection):
     """
 
     def __init__(self, read: Callable[..., Any]) -> None:
-        self._read = read
-        self._embedded: tuple[str, ...] = ()
+        self._reload = read
+        self._embedded_columns: tuple[str, ...] = ()
         self._roles: dict[str, Role] = {}
         """Of the columns as they were read."""
         self._gene_kind: GeneKind | None = None
@@ -69,11 +69,13 @@ class ColumnsPanel(FoldingSection):
             "say what they are taken for."
         )
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
-        self.role = ChoiceBox(ROLE_TIP, self._take_selected_for)
-        self.all = push_button("All", "", lambda: self._tick(CHECKED))
-        self.none = push_button("None", "", lambda: self._tick(UNCHECKED))
+        self.role = ChoiceBox(ROLE_TIP, self._set_selected_roles)
+        self.all = push_button("All", "", lambda: self._tick_visible_items(CHECKED))
+        self.none = push_button("None", "", lambda: self._tick_visible_items(UNCHECKED))
         self.apply = push_button(
-            "Read again", "Read the data again in this way.", self._read_again
+            "Read again",
+            "Read the data again in this way.",
+            self._on_read_again_clicked,
         )
         self.gene_kind = ChoiceBox(GENES_TIP)
         self.gene_kind.set_choices(GENE_KINDS.items())
@@ -82,8 +84,8 @@ class ColumnsPanel(FoldingSection):
         )
         buttons = equal_width_box(self.all, self.none, self.apply)
         super().__init__("Columns", search, self._form, buttons)
-        self.list.itemChanged.connect(self._show_choices)
-        self.list.itemSelectionChanged.connect(self._show_choices)
+        self.list.itemChanged.connect(self._update_choices)
+        self.list.itemSelectionChanged.connect(self._update_choices)
         self.set_columns((), ())
 
     def set_columns(
@@ -106,7 +108,7 @@ class ColumnsPanel(FoldingSection):
         is_choice = 2 < len(columns) <= MAX_COLUMNS
         columns = columns if is_choice else ()
         self._roles = dict(roles) if is_choice else others
-        self._embedded = tuple(name for name in columns if name in chosen)
+        self._embedded_columns = tuple(name for name in columns if name in chosen)
         names = [*others, *columns] if len(others) <= MAX_COLUMNS else columns
         self.setVisible(bool(names) or gene_kind is not None)
         self.filter.clear()
@@ -115,14 +117,14 @@ class ColumnsPanel(FoldingSection):
             for name in names:
                 item = QListWidgetItem(self.list)
                 item.setData(NAME, name)
-                self._set_role(item, self._roles.get(name))
+                self._set_item_role(item, self._roles.get(name))
                 if name not in others:
                     item.setCheckState(CHECKED if name in chosen else UNCHECKED)
         for button in (self.all, self.none):
             button.setVisible(bool(columns))
-        self._show_choices()
+        self._update_choices()
 
-    def chosen(self) -> tuple[str, ...]:
+    def ticked_columns(self) -> tuple[str, ...]:
         """Return the names of the columns with a tick."""
         ticked = (item for item in self._list_items() if _is_ticked(item))
         return tuple(item.data(NAME) for item in ticked)
@@ -134,55 +136,58 @@ class ColumnsPanel(FoldingSection):
 
     # Inside
 
-    def _read_again(self) -> None:
+    def _on_read_again_clicked(self) -> None:
         changes, roles = dict[str, Any](), self.chosen_roles()
-        if self.chosen() != self._embedded:
-            changes["columns"] = self.chosen()
+        if self.ticked_columns() != self._embedded_columns:
+            changes["columns"] = self.ticked_columns()
         changed = {x: role for x, role in roles.items() if role != self._roles[x]}
         if changed:
             changes["roles"] = changed
         if self._gene_kind is not None and self.gene_kind.value != self._gene_kind:
             changes["gene_kind"] = self.gene_kind.value
-        self._read(**changes)
+        self._reload(**changes)
 
     def _list_items(self) -> Iterator[QListWidgetItem]:
         return map(self.list.item, range(self.list.count()))
 
-    def _set_role(self, item: QListWidgetItem, role: Role | None) -> None:
+    def _set_item_role(self, item: QListWidgetItem, role: Role | None) -> None:
         name = item.data(NAME)
         item.setData(ROLE, role)
         item.setText(name if role is None else f"{name}  ·  {role}")
 
-    def _take_selected_for(self, role: Role | None) -> None:
+    def _set_selected_roles(self, role: Role | None) -> None:
         """Take the selected columns for something; only numbers are embedded."""
         with QSignalBlocker(self.list):
             for item in self.list.selectedItems() if role else ():
                 if item.data(ROLE) not in (None, role):
-                    self._set_role(item, role)
+                    self._set_item_role(item, role)
                     if role != "numbers" and _is_ticked(item):
                         item.setCheckState(UNCHECKED)
-        self._show_choices()
+        self._update_choices()
 
-    def _tick(self, state: Qt.CheckState) -> None:
+    def _tick_visible_items(self, state: Qt.CheckState) -> None:
         with QSignalBlocker(self.list):  # each tick alone would count all of them
             for item in self._list_items():
-                if _has_tick(item) and not item.isHidden():
+                if _can_be_ticked(item) and not item.isHidden():
                     item.setCheckState(state)
-        self._show_choices()
+        self._update_choices()
 
-    def _show_choices(self) -> None:
+    def _update_choices(self) -> None:
         selected = {item.data(ROLE) for item in self.list.selectedItems()} - {None}
         self._form.setRowVisible(self.role, bool(selected))
         one = next(iter(selected)) if len(selected) == 1 else None
         several = [(SEVERAL, None)] if len(selected) > 1 else []
         self.role.set_choices([*several, *((role, role) for role in ROLES)], one)
-        n_chosen, n_all = len(self.chosen()), sum(map(_has_tick, self._list_items()))
+        n_chosen, n_all = (
+            len(self.ticked_columns()),
+            sum(map(_can_be_ticked, self._list_items())),
+        )
         count = f"{n_chosen} of {n_all}" if n_all else self.list.count()
         self.set_title(f"Columns  ·  {count}")
         self.apply.setVisible(n_chosen > 0 or not n_all)
 
 
-def _has_tick(item: QListWidgetItem) -> bool:
+def _can_be_ticked(item: QListWidgetItem) -> bool:
     """Return whether a column can be embedded."""
     return item.data(Qt.ItemDataRole.CheckStateRole) is not None
 

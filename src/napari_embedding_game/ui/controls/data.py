@@ -27,7 +27,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns import ColumnsPanel
 from napari_embedding_game.ui.controls.recipe import RecipePanel
-from napari_embedding_game.ui.controls.start import Start
+from napari_embedding_game.ui.controls.start import StartPanel
 from napari_embedding_game.ui.images.join_panel import JoinPanel
 from napari_embedding_game.ui.images.linked_layers import MAP_KEY, finest_pixels
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
@@ -87,8 +87,8 @@ Then = Callable[[], None]
 class DataControls(QWidget):
     """Chooses the source and says what came of it."""
 
-    offers_changed = Signal()
-    """:meth:`first_step` is another."""
+    first_step_changed = Signal()
+    """:meth:`find_first_step` is another."""
 
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__()
@@ -100,41 +100,48 @@ class DataControls(QWidget):
         tip = "Stop reading; what was loaded before stays."
         self.cancel = push_button("Cancel", tip, reading.cancel)
         self.space = ChoiceBox(
-            SPACE_TIP, lambda space: reading.reload(**OF_ROWS | {"space": space})
+            SPACE_TIP,
+            lambda space: reading.reload_with_options(**OF_ROWS | {"space": space}),
         )
-        self.batches = ChoiceBox(BATCHES_TIP, self._on_batches)
+        self.batches = ChoiceBox(BATCHES_TIP, self._on_batches_chosen)
         self.notes, self.trouble = Text(), Text(role="error")
         self.genes_in_rows = Text(role="warning")
-        self.transpose = push_button("Transpose", TRANSPOSE_TIP, self._on_transpose)
-        self.drop = check_box(DROP, DROP_TIP, self._on_drop)
-        self.start = Start(reading, self.use_layer)
-        self.others = FoldingSection("Open other data", self.start)
-        self.breadcrumb = Breadcrumb(reading.workspace)
-        self.recipe = RecipePanel(
-            self.batches, lambda recipe: reading.reload(recipe=recipe)
+        self.transpose = push_button(
+            "Transpose", TRANSPOSE_TIP, self._on_transpose_clicked
         )
-        self.columns = ColumnsPanel(self._on_columns)
-        self.join = JoinPanel(reading)
-        self.measure = MeasurePanel(reading)
+        self.drop = check_box(DROP, DROP_TIP, self._on_drop_toggled)
+        self.start_panel = StartPanel(reading, self.load_selected_layer)
+        self.others = FoldingSection("Open other data", self.start_panel)
+        self.breadcrumb = Breadcrumb(reading.workspace)
+        self.recipe_panel = RecipePanel(
+            self.batches, lambda recipe: reading.reload_with_options(recipe=recipe)
+        )
+        self.columns_panel = ColumnsPanel(self._on_columns_changed)
+        self.join_panel = JoinPanel(reading)
+        self.measure_panel = MeasurePanel(reading)
         self.relink = RelinkPanel(reading)
-        self._build()
-        self.measure.objects_changed.connect(self._mark_next)
-        hear = Connections(self).connect
-        hear(self._on_dataset, self._session.dataset_changed)
-        hear(self._follow, reading.workspace.maps.changed, reading.changed)
-        self._show()
-        self._follow()
+        self._lay_out_controls()
+        self.measure_panel.objects_changed.connect(self._mark_next_button)
+        connect = Connections(self).connect
+        connect(self._on_dataset_changed, self._session.dataset_changed)
+        connect(
+            self._on_reading_changed, reading.workspace.maps.changed, reading.changed
+        )
+        self._show_dataset()
+        self._on_reading_changed()
 
-    def first_step(self) -> tuple[str, Callable[[Then], None] | None]:
+    def find_first_step(self) -> tuple[str, Callable[[Then], None] | None]:
         """The word and the function of what Run does first; it receives the rest."""
-        if self._session.dataset is None and self.measure.can_measure:
-            return "Measure", self.measure.measure_objects
-        if self.recipe.is_offered:
-            recipe = self.recipe.recipe
-            return "Prepare", lambda then: self.reading.reload(then, recipe=recipe())
+        if self._session.dataset is None and self.measure_panel.can_measure:
+            return "Measure", self.measure_panel.measure_objects
+        if self.recipe_panel.is_offered:
+            make_recipe = self.recipe_panel.make_recipe
+            return "Prepare", lambda then: self.reading.reload_with_options(
+                then, recipe=make_recipe()
+            )
         return "", None
 
-    def use_layer(self) -> None:
+    def load_selected_layer(self) -> None:
         """Load the AnnData or the features table of the selected layer."""
         layer, table = self.reading.viewer.layers.selection.active, None
         is_labels = isinstance(layer, Labels)
@@ -147,103 +154,109 @@ class DataControls(QWidget):
                 return
         if layer is not None and table is not None:
             linked = (
-                self.measure.layers_with_ticked_images(layer) if is_labels else None
+                self.measure_panel.layers_with_ticked_images(layer) if is_labels else None
             )
             labels = finest_pixels(layer) if is_labels else None
             self.reading.load(AnnDataSource(table, layer.name, labels), linked=linked)
         elif layer is None or MAP_KEY in layer.metadata or not features.shape[1]:
             self.trouble.show_text(NO_TABLE)
         elif is_labels:
-            source, linked = self.measure.features_source_and_layers(layer)
+            source, linked = self.measure_panel.features_source_and_layers(layer)
             self.reading.load(source, linked=linked)
         else:
             self.reading.load(FeaturesSource(features.copy(), layer.name))
 
     # Inside
 
-    def _build(self) -> None:
+    def _lay_out_controls(self) -> None:
         self._progress = widget_with_layout(horizontal_box(self.bar, self.cancel))
         spaces, batches = ("Space", self.space), ("Mix batches of", self.batches)
         self._form = form_layout(spaces, batches)
         read = self.title, self.summary, self._progress, self._form
-        messages = self.notes, self.join, self.trouble
-        options = self.genes_in_rows, self.transpose, self.drop, self.recipe
-        folds = self.columns, self.measure, self.others
+        messages = self.notes, self.join_panel, self.trouble
+        options = self.genes_in_rows, self.transpose, self.drop, self.recipe_panel
+        folds = self.columns_panel, self.measure_panel, self.others
         parts = *read, *messages, *options, *folds
         self.setLayout(vertical_box(*parts, spacing=5))
         self._offer_batches([], None)
 
     # Asking
 
-    def _on_batches(self, column: str | None) -> None:
+    def _on_batches_chosen(self, column: str | None) -> None:
         """Mix batches of components; those of counts are mixed when prepared."""
-        if self.recipe.isHidden():
-            self.reading.reload(batch_key=column)
+        if self.recipe_panel.isHidden():
+            self.reading.reload_with_options(batch_key=column)
 
-    def _on_columns(self, roles: Mapping[str, Role] = {}, **changes: Any) -> None:
+    def _on_columns_changed(
+        self, roles: Mapping[str, Role] = {}, **changes: Any
+    ) -> None:
         """Read again what columns are taken for, and what is embedded."""
-        if (latest := self.reading.latest) is not None:
+        if (latest := self.reading.latest_request) is not None:
             roles = {**latest.options.roles, **roles}
-            self.reading.reload(roles=roles, **changes)
+            self.reading.reload_with_options(roles=roles, **changes)
 
-    def _on_drop(self, drops: bool) -> None:
-        if drops and self.reading.refused is not None:
-            self.reading.read_complete()
+    def _on_drop_toggled(self, drops: bool) -> None:
+        if drops and self.reading.refused_request is not None:
+            self.reading.read_complete_rows()
         else:
-            self.reading.reload(missing="drop" if drops else "error")
+            self.reading.reload_with_options(missing="drop" if drops else "error")
 
-    def _on_transpose(self) -> None:
-        latest = self.reading.latest
+    def _on_transpose_clicked(self) -> None:
+        latest = self.reading.latest_request
         if latest is not None:
             is_turned = latest.options.transposed
             turned: dict[str, Any] = OF_ROWS | {"roles": {}, "gene_kind": None}
-            self.reading.reload(transposed=not is_turned, **turned)
+            self.reading.reload_with_options(transposed=not is_turned, **turned)
 
     # What came of it
 
-    def _follow(self) -> None:
+    def _on_reading_changed(self) -> None:
         """Show how far reading is, and offer what else could come of the data."""
-        reading, stage, read = self.reading, self.reading.stage, self.reading.read
+        reading, stage, read = (
+            self.reading,
+            self.reading.stage,
+            self.reading.shown_read_result,
+        )
         self._progress.setVisible(stage is not None)
         update_progress_bar(self.bar, round(100 * ((stage and stage.share) or 0)), 100)
         self._update_summary()
-        of: tuple[object, ...] = reading.request, reading.refused
+        of: tuple[object, ...] = reading.request, reading.refused_request
         of += () if read is None else (read.source, read.options)
         if not are_same_objects(of, self._shown):
             self._shown = of
-            is_refused = reading.refused is not None  # and was not taken up
+            is_refused = reading.refused_request is not None  # and was not taken up
             drops = not is_refused and read and read.options.missing == "drop"
             if read is None:
-                self._withdraw()
+                self._withdraw_offers()
             elif reading.request is None:
-                self._show_read(read)
+                self._offer_read_options(read)
             else:
                 return  # what was chosen is read now
             with QSignalBlocker(self.drop):
                 self.drop.setChecked(bool(drops))
             self.drop.setVisible(bool(drops or is_refused))
 
-    def _withdraw(self) -> None:
+    def _withdraw_offers(self) -> None:
         """Offer nothing: other data are read, or nobody knows how these were."""
         self._offer_spaces([])
         self._form.setRowVisible(self.batches, False)
         self.genes_in_rows.show_text()
-        for widget in (self.transpose, self.columns):
+        for widget in (self.transpose, self.columns_panel):
             widget.hide()
-        self.join.refresh()
-        self.recipe.withdraw()
-        self._mark_next()
+        self.join_panel.refresh()
+        self.recipe_panel.withdraw_offer()
+        self._mark_next_button()
 
-    def _on_dataset(self, dataset: Dataset | None) -> None:
+    def _on_dataset_changed(self, dataset: Dataset | None) -> None:
         if dataset is not None:
             self.others.set_expanded(False)
-        self._show()
+        self._show_dataset()
 
-    def _show_read(self, loaded: ReadResult) -> None:
+    def _offer_read_options(self, loaded: ReadResult) -> None:
         """Offer what else could come of the source."""
         dataset, options = loaded.dataset, loaded.options
         recipe, is_turned = options.recipe, options.transposed
-        self.join.refresh()
+        self.join_panel.refresh()
         self._offer_spaces(loaded.spaces, options.space or dataset.space)
         asks = loaded.has_genes_in_rows and not is_turned
         question = GENES_IN_ROWS.format(dataset.name) if asks else ""
@@ -251,18 +264,20 @@ class DataControls(QWidget):
         self.transpose.setText("Transpose back" if is_turned else "Transpose")
         self.transpose.setVisible(asks or is_turned)
         mixed = options.batch_key if recipe is None else recipe.batch_key
-        if self.recipe.is_of(loaded.quality):  # a wish that was not fulfilled yet
+        if self.recipe_panel.has_limits_of(
+            loaded.quality
+        ):  # a wish that was not fulfilled yet
             mixed = self.batches.value
         self._offer_batches(loaded.batch_columns, mixed)
         if loaded.is_counts and not asks:
-            self.recipe.show_for(loaded.quality, dataset, recipe)
+            self.recipe_panel.offer_recipe(loaded.quality, dataset, recipe)
         else:
-            self.recipe.withdraw()
+            self.recipe_panel.withdraw_offer()
         columns = () if recipe is not None else loaded.columns
         kind = dataset.expression.kind if dataset.has_expression else None
-        roles = _list_roles(loaded)
-        self.columns.set_columns(columns, dataset.var_names, roles, kind)
-        self._show()
+        roles = _find_assignable_roles(loaded)
+        self.columns_panel.set_columns(columns, dataset.var_names, roles, kind)
+        self._show_dataset()
         if asks:  # the offer says it better
             self._show_notes([note for note in dataset.notes if note != question])
 
@@ -275,37 +290,37 @@ class DataControls(QWidget):
         self.batches.set_choices([(NO_BATCHES, None), *((n, n) for n in names)], mixed)
         self._form.setRowVisible(self.batches, bool(names))
 
-    def _show(self) -> None:
+    def _show_dataset(self) -> None:
         dataset = self._session.dataset
         self.title.setText(dataset.name if dataset else TITLE)
         self.others.set_header_hidden(dataset is None)
         self._show_notes(() if dataset is None else dataset.notes)
-        self._mark_next()
+        self._mark_next_button()
 
     def _update_summary(self) -> None:
-        hint = MEASURE_HINT if self.measure.can_measure else HINT
+        hint = MEASURE_HINT if self.measure_panel.can_measure else HINT
         stage = self.reading.stage
         reads = f"{stage.text} …" if stage else ""
-        self.summary.show_text(reads or _summary(self._session.dataset) or hint)
+        self.summary.show_text(reads or _describe_dataset(self._session.dataset) or hint)
 
-    def _mark_next(self) -> None:
+    def _mark_next_button(self) -> None:
         """Highlight the button to press next, if there is one."""
-        is_free = self._session.dataset is None and not self.first_step()[0]
+        is_free = self._session.dataset is None and not self.find_first_step()[0]
         for button, is_next in (
-            (self.start.open_button, is_free),
+            (self.start_panel.open_button, is_free),
             (self.transpose, not self.genes_in_rows.isHidden()),
         ):
             set_role(button, "main" if is_next else "")
         self._update_summary()
-        self.offers_changed.emit()
+        self.first_step_changed.emit()
 
     def _show_notes(self, notes: Sequence[str]) -> None:
         """Show what was done to the data, without what a panel below shows."""
-        others = [note for note in notes if note not in self.join.messages]
+        others = [note for note in notes if note not in self.join_panel.messages]
         self.notes.show_text("\n".join(others))
 
 
-def _list_roles(loaded: ReadResult) -> dict[str, Role]:
+def _find_assignable_roles(loaded: ReadResult) -> dict[str, Role]:
     """Return the role of each column that can be taken for something else."""
     dataset, made = loaded.dataset, loaded.dataset.added_columns
     roles = {x: role for x, role in dataset.roles.items() if x not in made}
@@ -314,7 +329,7 @@ def _list_roles(loaded: ReadResult) -> dict[str, Role]:
     return {**dict.fromkeys(embedded, "numbers"), **roles}
 
 
-def _summary(dataset: Dataset | None) -> str:
+def _describe_dataset(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
     n, meanings = dataset.X.shape[1], roles_text(dataset.roles)

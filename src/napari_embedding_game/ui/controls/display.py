@@ -86,11 +86,11 @@ class DisplayControls(Listener):
             session.view.comparison_changed,
             session.state_changed,
         )
-        self.listen(self.catch_up, *offers)
-        self.listen(self._show, look.events)
-        self.catch_up()
+        self.connect_while_open(self.update_view, *offers)
+        self.connect_while_open(self._show_look, look.events)
+        self.update_view()
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Show the look as it is, and what can be chosen."""
         dataset, look = self._session.dataset, self._look
         splits = self._session.view.split_columns
@@ -103,11 +103,11 @@ class DisplayControls(Listener):
         self.gene_sets.setVisible(has_genes)
         self.pressure.setVisible(self._has_pressure)
         self._offer_colors()
-        self._show()
+        self._show_look()
 
     # Inside
 
-    def _show(self) -> None:
+    def _show_look(self) -> None:
         """Show the look as it is; a gene is offered while it is chosen."""
         look = self._look
         if look.color_by != self.color_by.value:

@@ -21,8 +21,8 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import FoldingSection, Text
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
-from napari_embedding_game.ui.tasks.errors import tried
-from napari_embedding_game.ui.tasks.worker import PaneJobs
+from napari_embedding_game.ui.tasks.errors import call_or_show_error
+from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 
 GENES_TIP = (
     "A cell's score: the mean of these genes less that of others of like expression "
@@ -48,34 +48,38 @@ class GeneSetsPanel(FoldingSection):
         self.name.setAccessibleName("Name")
         self.name.setToolTip("What the score is called in Colour by and in files.")
         self.score = push_button(
-            "Score", "Score every cell, and colour the map by it.", self._score
+            "Score",
+            "Score every cell, and colour the map by it.",
+            self._score_typed_genes,
         )
-        self.file = push_button("From file…", FILE_TIP, self._open)
+        self.file = push_button("From file…", FILE_TIP, self._open_gene_set_file)
         self.state = Text()
         buttons = horizontal_box(self.name, self.score, self.file)
         super().__init__("Gene sets", self.genes, buttons, self.state)
-        self._scoring = PaneJobs(self, "Scoring …", self._on_scored, self._show_message)
-        self.genes.textChanged.connect(self._enable)
-        self.genes.returnPressed.connect(self._score)
-        self.name.returnPressed.connect(self._score)
+        self._score_jobs = PaneJobRunner(
+            self, "Scoring …", self._on_genes_scored, self._show_message
+        )
+        self.genes.textChanged.connect(self._update_score_button)
+        self.genes.returnPressed.connect(self._score_typed_genes)
+        self.name.returnPressed.connect(self._score_typed_genes)
         # Also while nobody looks: a score is of the data that it was asked of.
-        Connections(self).connect(self._begin_anew, session.dataset_changed)
-        self._begin_anew(session.dataset)
+        Connections(self).connect(self._on_dataset_changed, session.dataset_changed)
+        self._on_dataset_changed(session.dataset)
 
-    def _begin_anew(self, dataset: Dataset | None) -> None:
-        self._scoring.stop()
+    def _on_dataset_changed(self, dataset: Dataset | None) -> None:
+        self._score_jobs.stop()
         self._show_message("")
 
-    def _enable(self) -> None:
+    def _update_score_button(self) -> None:
         has_genes = bool(split_names(self.genes.text()))
-        self.score.setVisible(has_genes and not self._scoring.is_busy)
+        self.score.setVisible(has_genes and not self._score_jobs.is_busy)
 
-    def _open(self) -> None:
+    def _open_gene_set_file(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open gene sets", "", FILES)
         if not name:
             return
         warn = partial(self._show_message, role="warning")
-        sets = tried(warn, read_gene_sets, Path(name))
+        sets = call_or_show_error(warn, read_gene_sets, Path(name))
         if sets is None:
             return
         names = [f"{gene_set.name}  ({len(gene_set.genes)})" for gene_set in sets]
@@ -91,14 +95,14 @@ class GeneSetsPanel(FoldingSection):
         for field in self.genes, self.name:
             field.setCursorPosition(0)
 
-    def _score(self) -> None:
+    def _score_typed_genes(self) -> None:
         dataset, genes = self._session.dataset, split_names(self.genes.text())
-        if dataset is None or not genes or self._scoring.is_busy:
+        if dataset is None or not genes or self._score_jobs.is_busy:
             return
         gene_set = GeneSet(self.name.text().strip() or f"{genes[0]} set", tuple(genes))
-        self._scoring.submit(lambda: (gene_set, *score_genes(dataset, gene_set)))
+        self._score_jobs.submit(lambda: (gene_set, *score_genes(dataset, gene_set)))
 
-    def _on_scored(self, scored: tuple[GeneSet, Any, FoundNames]) -> None:
+    def _on_genes_scored(self, scored: tuple[GeneSet, Any, FoundNames]) -> None:
         gene_set, values, matched = scored
         name = self._session.add_columns(with_score, gene_set, values)
         dataset = self._session.dataset
@@ -111,4 +115,4 @@ class GeneSetsPanel(FoldingSection):
 
     def _show_message(self, text: str, role: str = "note") -> None:
         self.state.show_text(text, role)
-        self._enable()
+        self._update_score_button()

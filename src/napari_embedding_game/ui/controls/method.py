@@ -24,7 +24,7 @@ from napari_embedding_game.ui.controls.settings_form import (
     AUTOMATICALLY,
     FIELDS,
     NAMES,
-    make_form,
+    make_setting_controls,
     show_value,
 )
 from napari_embedding_game.ui.style.form_widgets import (
@@ -60,10 +60,12 @@ class MethodControls(Listener):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._settings = session.settings
-        self.controls = make_form(self._settings)
+        self.controls = make_setting_controls(self._settings)
         """A control for each setting, by the name of its field."""
         for widget in self.controls:
-            widget.changed.connect(lambda value, of=widget: self._set(of, value))
+            widget.changed.connect(
+                lambda value, of=widget: self._apply_setting(of, value)
+            )
         tip = FIELDS["repulsion"].metadata["words"]
         self.repulsion_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
         self.repulsion_slider.changed.connect(
@@ -84,21 +86,23 @@ class MethodControls(Listener):
         strength = widget_with_layout(
             horizontal_box(self.repulsion_slider, self.repulsion)
         )
-        self._strength = form_layout(("Repulsion", strength, tip))
-        self.steering = widget_with_layout(vertical_box(self._strength, self.stale))
+        self._repulsion_form = form_layout(("Repulsion", strength, tip))
+        self.steering = widget_with_layout(
+            vertical_box(self._repulsion_form, self.stale)
+        )
         """The repulsion, and what it means that the map is of other settings."""
-        hear = self._heard.connect
-        hear(self._on_setting, self._settings.changed)
-        self.listen(self.catch_up, session.dataset_changed)
-        hear(self._show_staleness, session.staleness_changed, session.state_changed)
-        hear(self.catch_up, session.restored, session.mark_shown)
-        self.catch_up()
+        connect = self._connections.connect
+        connect(self._on_setting_changed, self._settings.changed)
+        self.connect_while_open(self.update_view, session.dataset_changed)
+        connect(self._show_staleness, session.staleness_changed, session.state_changed)
+        connect(self.update_view, session.restored, session.mark_shown)
+        self.update_view()
 
-    def catch_up(self, *event: object) -> None:
+    def update_view(self, *event: object) -> None:
         """Show all settings as they are, and which of them have a say."""
         session, settings, controls = self._session, self._settings, self.controls
         for control in controls:
-            value = self._value_of(control.name)
+            value = self._find_shown_value(control.name)
             show_value(control, control.min if value is None else value)
         spec = get_method(settings.method)
         is_entropic = fill_affinity(settings.value).affinity == "entropic"
@@ -112,7 +116,7 @@ class MethodControls(Listener):
             ("perplexity", is_entropic),
         ):
             self._rows[name].setRowVisible(controls[name].native, has_say)
-        self._strength.setRowVisible(0, spec.takes_repulsion)
+        self._repulsion_form.setRowVisible(0, spec.takes_repulsion)
         words, reason = controls["approximation"], NO_BOUND.get(spec.kernel)
         words.tooltip = FIELDS["approximation"].metadata["words"]
         words.tooltip += f" Not landmarks: {reason}." if reason else ""
@@ -121,12 +125,12 @@ class MethodControls(Listener):
 
     # Inside
 
-    def _set(self, widget: ValueWidget, value: Any) -> None:
+    def _apply_setting(self, widget: ValueWidget, value: Any) -> None:
         settings, name = self._settings, widget.name
         if name == "n_components":
             change = partial(self._session.change_dimensions, value)
             self._session.play_wanted.emit(change)
-            self.catch_up()  # as it is: it may have been refused
+            self.update_view()  # as it is: it may have been refused
         elif name == "method":
             settings.choose_method(value)
         else:
@@ -141,14 +145,14 @@ class MethodControls(Listener):
 
     # What is shown
 
-    def _on_setting(self, name: str) -> None:
+    def _on_setting_changed(self, name: str) -> None:
         if name == "repulsion":
             self._show_repulsion()
             self._show_staleness()
         else:
-            self.catch_up()
+            self.update_view()
 
-    def _value_of(self, name: str) -> Any:
+    def _find_shown_value(self, name: str) -> Any:
         """Return a setting of the method, the approximation as it will be."""
         if name != "approximation":
             return getattr(self._settings, name)

@@ -64,21 +64,21 @@ class RecipePanel(QWidget):
         """How many doublets were found, and by which recipe."""
         self.offer = Text(OFFER, "warning")
         self.numbers: dict[str, FloatSpinBox] = {}
-        self._limits = self._form(QUALITY)
+        self._limits = self._make_number_form(QUALITY)
         self.cells = CellQualityView(self._set_numbers)
-        self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._update_state)
+        self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._update_left_out_counts)
         self.no_mito, self.state = Text(NO_MITOCHONDRIA), Text()
         parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
         self.fold = FoldingSection("Quality control", *parts)
-        preparation = FoldingSection("Preparation", self._form(PREPARATION))
-        self.apply = push_button("Prepare again", PREPARE_TIP, self._on_apply)
+        preparation = FoldingSection("Preparation", self._make_number_form(PREPARATION))
+        self.apply = push_button("Prepare again", PREPARE_TIP, self._on_apply_clicked)
         self.setLayout(vertical_box(self.offer, self.fold, preparation, self.apply))
         for name in LIMITS:
-            self.numbers[name].changed.connect(self._update_state)
-        batches.changed.connect(self._update_state)
+            self.numbers[name].changed.connect(self._update_left_out_counts)
+        batches.changed.connect(self._update_left_out_counts)
         self.hide()
 
-    def recipe(self) -> Recipe:
+    def make_recipe(self) -> Recipe:
         """Return the recipe with the present numbers and batches."""
         return Recipe(
             **{n: type(DEFAULTS[n])(box.value) for n, box in self.numbers.items()},
@@ -86,7 +86,7 @@ class RecipePanel(QWidget):
             doublets=self.doublets.isChecked(),
         )
 
-    def show_for(
+    def offer_recipe(
         self, quality: pd.DataFrame | None, dataset: Dataset, applied: Recipe | None
     ) -> None:
         """Offer the recipe for counts, or what it was once it was ``applied``.
@@ -95,39 +95,41 @@ class RecipePanel(QWidget):
         """
         self.show()
         self.is_offered = applied is None
-        if self.is_of(quality):
+        if self.has_limits_of(quality):
             return  # other data could not be read: what was typed stays
         self.offer.show_text("" if applied else OFFER)
         self.apply.setVisible(applied is not None)
         self.fold.setVisible(quality is not None)
         previous, self._quality = self._quality, quality
         if quality is not None:
-            self._show_cells(quality, dataset, previous)
+            self._show_cell_quality(quality, dataset, previous)
         if applied is not None:
-            self._show_applied(applied, dataset)
-        self._update_state()
+            self._show_applied_recipe(applied, dataset)
+        self._update_left_out_counts()
 
-    def is_of(self, quality: pd.DataFrame | None) -> bool:
+    def has_limits_of(self, quality: pd.DataFrame | None) -> bool:
         """Return whether the limits are those of this reading of the cells."""
         return quality is not None and quality is self._quality
 
-    def withdraw(self) -> None:
+    def withdraw_offer(self) -> None:
         """Hide the offer: these are no counts, or other data are being read."""
         self.hide()
         self.is_offered = False
 
     # Inside
 
-    def _on_apply(self) -> None:
+    def _on_apply_clicked(self) -> None:
         commit_typed_number()
-        self._prepare(self.recipe())
+        self._prepare(self.make_recipe())
 
-    def _form(self, parameters: dict[str, tuple[str, str]]) -> QFormLayout:
-        boxes = {name: _number(name, tip) for name, (_, tip) in parameters.items()}
+    def _make_number_form(self, parameters: dict[str, tuple[str, str]]) -> QFormLayout:
+        boxes = {
+            name: _make_number_box(name, tip) for name, (_, tip) in parameters.items()
+        }
         self.numbers |= boxes
         return form_layout(*((parameters[name][0], box) for name, box in boxes.items()))
 
-    def _show_cells(
+    def _show_cell_quality(
         self, quality: pd.DataFrame, dataset: Dataset, previous: pd.DataFrame | None
     ) -> None:
         """Show the figures of these cells; of other cells there are no limits yet."""
@@ -141,26 +143,28 @@ class RecipePanel(QWidget):
             self._set_numbers({**none, "min_genes": DEFAULTS["min_genes"]})
         self.cells.show_cells(quality, dataset)
 
-    def _show_applied(self, applied: Recipe, dataset: Dataset) -> None:
+    def _show_applied_recipe(self, applied: Recipe, dataset: Dataset) -> None:
         """Show the numbers that it was done with, and how many were doublets."""
         self.doublets.setChecked(applied.doublets)
         self._set_numbers({name: getattr(applied, name) for name in self.numbers})
         recipe = dataset.provenance.get("recipe", {})
         n_doublets = int(recipe.get("left_out", {}).get("doublets", 0))
-        self._doublet_count = (self.recipe(), n_doublets) if applied.doublets else None
+        self._doublet_count = (
+            (self.make_recipe(), n_doublets) if applied.doublets else None
+        )
 
     def _set_numbers(self, numbers: Limits) -> None:
         """Show other numbers."""
         for name, value in numbers.items():
             with self.numbers[name].changed.blocked():
                 self.numbers[name].value = value
-        self._update_state()
+        self._update_left_out_counts()
 
-    def _update_state(self, *event: object) -> None:
+    def _update_left_out_counts(self, *event: object) -> None:
         """Show how many cells are within the limits, and why others are not."""
         if self._quality is None:
             return
-        recipe, (_, *columns) = self.recipe(), self._batches.choices
+        recipe, (_, *columns) = self.make_recipe(), self._batches.choices
         batch, limits = recipe.batch_key, {x: getattr(recipe, x) for x in LIMITS}
         self.cells.show_limits(limits, batch or next(iter(columns), ""), batch)
         reasons = find_cells_left_out(recipe, self._quality).values()
@@ -180,7 +184,7 @@ class RecipePanel(QWidget):
         self.fold.set_title(f"Quality control  ·  {n_out:,} left out")
 
 
-def _number(name: str, tip: str) -> FloatSpinBox:
+def _make_number_box(name: str, tip: str) -> FloatSpinBox:
     least = 0 if name in (*LIMITS, "min_cells") else 2
     # Also of whole numbers: magicgui's box for these cannot say "No limit".
     box = FloatSpinBox(min=least, max=1e8, step=1, value=DEFAULTS[name], tooltip=tip)

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QMenu, QPushButton
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.layouts import add_menu_entries, push_button
-from napari_embedding_game.ui.tasks.save_dialog import ask
+from napari_embedding_game.ui.tasks.save_dialog import ask_save_path
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
 FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
@@ -43,11 +43,11 @@ SHARE_TIP = (
 )
 
 
-def save_button(session: Session, writing: WritingTask) -> QPushButton:
+def make_save_button(session: Session, writing: WritingTask) -> QPushButton:
     """Return a button whose menu asks for the path of a file, and has it written."""
 
     def save(kinds: Mapping[str, str]) -> None:
-        path = ask(button, session, "map", kinds)
+        path = ask_save_path(button, session, "map", kinds)
         if path is not None:
             writing.save(path, is_shared=shared.isChecked())
 

@@ -44,7 +44,7 @@ class SelectionControls(QWidget):
     def __init__(self, workspace: Workspace, acts: Mapping[str, Callable]) -> None:
         super().__init__()
         self._session, self._linked = (session := workspace.session), workspace.linked
-        self._correction = ""
+        self._neighbors_message = ""
 
         def button(text: str, key: str) -> QPushButton:
             return push_button(text, TIPS[key], acts[key])
@@ -68,10 +68,10 @@ class SelectionControls(QWidget):
         """What is held, and the way to free it, also where nothing is selected."""
         buttons = equal_width_box(self.embed, self.neighbors, self.hold)
         self.setLayout(vertical_box(buttons, self.show_objects, self.message))
-        hear = Connections(self).connect
-        hear(self.refresh, session.state_changed, self._linked.changed)
-        hear(self._on_hand, session.hand.changed, session.settings.changed)
-        self._on_hand()
+        connect = Connections(self).connect
+        connect(self.refresh, session.state_changed, self._linked.changed)
+        connect(self._on_hand_changed, session.hand.changed, session.settings.changed)
+        self._on_hand_changed()
 
     def refresh(self, *event: object) -> None:
         """Show what can be done with a selection: all of it hides without one."""
@@ -81,9 +81,9 @@ class SelectionControls(QWidget):
         has_neighbors = snapshot is not None and snapshot.neighbors is not None
         if not self.neighbors.isDown():  # hidden then, it would never be let go
             self.neighbors.setVisible(has_neighbors and state in RESTING)
-        self.message.show_text(self._correction or ("" if self._is_game else NO_HAND))
+        self.message.show_text(self._neighbors_message or ("" if self._is_game else NO_HAND))
 
-    def _on_hand(self, *event: object) -> None:
+    def _on_hand_changed(self, *event: object) -> None:
         """Follow what is held by hand, and whether anything can be."""
         hand = self._session.hand
         self._is_game = is_game(self._session.settings.value)
@@ -91,13 +91,13 @@ class SelectionControls(QWidget):
         self.release.setVisible(bool(hand.forces and hand.summary()))
         self.refresh()
 
-    def show_tool(self, tool: str) -> None:
+    def show_active_tool(self, tool: str) -> None:
         """Show which tool the mouse has."""
         self.lasso.setChecked(tool == "lasso")
         self.brush.setChecked(tool == "brush")
         self.tool_hint.show_text(TIPS.get(tool, ""))
 
-    def show_correction(self, text: str) -> None:
+    def show_neighbors_message(self, text: str) -> None:
         """Show which true neighbours are drawn; "" for none."""
-        self._correction = text
+        self._neighbors_message = text
         self.refresh()

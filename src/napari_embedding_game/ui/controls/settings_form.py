@@ -45,23 +45,23 @@ SIGNIFICANT, MAX_DECIMALS = 3, 10
 """Digits of a number that was not typed here."""
 
 
-def settings_text(settings: Mapping[str, Any]) -> str:
+def describe_settings(settings: Mapping[str, Any]) -> str:
     """Return settings in the words of the form, such as "Repulsion 100"."""
     metadata = [
-        f"{FIELDS[n].metadata['title']} {_value_text(n, v)}"
+        f"{FIELDS[n].metadata['title']} {_format_value(n, v)}"
         for n, v in settings.items()
     ]
     return ", ".join(metadata)
 
 
-def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
+def make_setting_controls(settings: ChosenSettings) -> Container[ValueWidget]:
     """Return a control for each of ``NAMES``, by the type and metadata of its field."""
     controls = Container[ValueWidget](labels=False)
     for name in NAMES:
         metadata = FIELDS[name].metadata
         options: dict[str, Any] = {"tooltip": metadata["words"]}
         if name in CHOICES:
-            options["choices"] = lambda _, of=name: _offered(settings, of)
+            options["choices"] = lambda _, of=name: _list_choices(settings, of)
         if "shown" in metadata:
             options["min"], options["max"], options["step"] = metadata["shown"]
         if name == "max_iter":  # magicgui's other box has no "Automatic"
@@ -83,7 +83,7 @@ def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
     return controls
 
 
-def _offered(settings: ChosenSettings, name: str) -> list[tuple[str, Any]]:
+def _list_choices(settings: ChosenSettings, name: str) -> list[tuple[str, Any]]:
     """Return titles and values that can be chosen now.
 
     What a session file or a program has chosen is one of them, unless it goes with
@@ -110,13 +110,13 @@ def show_value(widget: ValueWidget, value: Any) -> None:
             widget.reset_choices()
             value = value if value in widget.choices else widget.choices[0]
         if isinstance(widget, RangedWidget):
-            _widen(widget, value)
+            _widen_range(widget, value)
             # A bound has as few decimals as the widget shows.
             value = min(max(value, widget.min), widget.max)
         widget.value = value
 
 
-def _widen(widget: RangedWidget, value: float) -> None:
+def _widen_range(widget: RangedWidget, value: float) -> None:
     if isinstance(widget, FloatSpinBox) and value:
         decimals = widget.native.decimals()
         if round(value, decimals) != value:
@@ -128,7 +128,7 @@ def _widen(widget: RangedWidget, value: float) -> None:
         widget.max = value
 
 
-def _value_text(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     if value is None:
         return AUTOMATIC.lower()
     if name == "method":

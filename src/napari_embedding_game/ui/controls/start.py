@@ -22,7 +22,7 @@ from napari_embedding_game.ui.style.layouts import (
 )
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 
-MAX_LAST_MAPS = 5
+MAX_RECENT_MAPS = 5
 FOLDER_TIP = (
     "A .zarr, a 10x matrix, .fcs files, or images, each with its labels beside it "
     "(_labels, _masks) or in labels/."
@@ -31,15 +31,17 @@ LAYER_TIP = "Load the measurements or the AnnData of the selected layer."
 FILES = f"Data and sessions ({' '.join(f'*{ending}' for ending in (*ENDINGS, ENDING))})"
 
 
-class Start(QWidget):
+class StartPanel(QWidget):
     """The buttons that open something, and a line for each of the last maps."""
 
-    def __init__(self, reading: ReadingTask, use_layer: Callable[[], None]) -> None:
+    def __init__(
+        self, reading: ReadingTask, load_selected_layer: Callable[[], None]
+    ) -> None:
         super().__init__()
         self._reading = reading
         tip = "Load .h5ad, .zarr, 10x counts, .fcs, .csv, .parquet, .npy or .npz."
         self.open_button = push_button("Open…", tip)
-        self.layer_button = push_button("From layer", LAYER_TIP, use_layer)
+        self.layer_button = push_button("From layer", LAYER_TIP, load_selected_layer)
         self.sample_button = push_button("Sample", "Example data.")
         samples = QMenu(self)
         sources = {words: SampleSource(key) for key, words in SAMPLES.items()}
@@ -47,8 +49,8 @@ class Start(QWidget):
         add_menu_entries(samples, loads)
         self.sample_button.setMenu(samples)
         menu = QMenu(self)
-        of_folder = "Folder…", self.choose_folder, FOLDER_TIP
-        add_menu_entries(menu, [("File…", self.choose_file, ""), of_folder])
+        of_folder = "Folder…", self.open_chosen_folder, FOLDER_TIP
+        add_menu_entries(menu, [("File…", self.open_chosen_file, ""), of_folder])
         self.open_button.setMenu(menu)
         self._lines = vertical_box(spacing=2, margins=(0, 12, 0, 0))
         self.tour = push_button("Show me around", "In five notes.", role="link")
@@ -56,14 +58,14 @@ class Start(QWidget):
         parts = self.open_button, buttons, self.tour, self._lines
         self.setLayout(vertical_box(*parts, spacing=6, margins=(0, 6, 0, 0)))
 
-    def choose_file(self) -> None:
+    def open_chosen_file(self) -> None:
         """Ask for a file of data or a session, and load it."""
         title = "Open a table of cells, images or texts, or a session"
         name, _ = QFileDialog.getOpenFileName(self, title, "", FILES)
         if name:
             self._reading.open_file(Path(name))
 
-    def choose_folder(self) -> None:
+    def open_chosen_folder(self) -> None:
         """Ask for a folder and load it."""
         name = QFileDialog.getExistingDirectory(self, "Open a folder")
         if name:
@@ -72,12 +74,12 @@ class Start(QWidget):
     def showEvent(self, event: object) -> None:
         """List the last maps as they are now."""
         super().showEvent(event)
-        self.show_last_maps()
+        self.show_recent_maps()
 
-    def show_last_maps(self) -> None:
+    def show_recent_maps(self) -> None:
         """Show a line for each of the last maps."""
         clear_layout(self._lines)
-        recent = self._reading.store.recent()[:MAX_LAST_MAPS]
+        recent = self._reading.store.list_recent_maps()[:MAX_RECENT_MAPS]
         if recent:
             self._lines.addWidget(Text("Recent maps"))
         for path, words in recent:

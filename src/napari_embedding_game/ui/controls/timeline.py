@@ -29,8 +29,8 @@ from napari_embedding_game.ui.style.layouts import (
     widget_with_layout,
 )
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.tasks.errors import tried
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.errors import call_or_show_error
+from napari_embedding_game.ui.tasks.worker import JobRunner
 
 PICTURE, MAX_DRAWN = 48, 2000
 """Pixels of a side of a small picture, and points that are drawn there."""
@@ -44,7 +44,7 @@ class Timeline(Listener):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._do = partial(tried, session.show_message)
+        self._call_or_show_message = partial(call_or_show_error, session.show_message)
         self._colors = QColor("black"), QColor("white")
         self._drawn: tuple[Mark, ...] = ()
         """The marks that have pictures."""
@@ -57,15 +57,17 @@ class Timeline(Listener):
         self.marks.setMinimumWidth(1)
         self.marks.setAccessibleName("Earlier maps")
         self.marks.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.marks.customContextMenuRequested.connect(self._on_menu)
+        self.marks.customContextMenuRequested.connect(self._on_menu_requested)
         # Not the current row: Qt sets one where Tab comes in.
-        self.marks.itemSelectionChanged.connect(self._on_chosen)
+        self.marks.itemSelectionChanged.connect(self._on_mark_selected)
         self.compare = push_button("Compare", COMPARE_TIP, role="menu")
         self.others = QMenu(self.compare)
-        self.others.aboutToShow.connect(self._list_others)
+        self.others.aboutToShow.connect(self._fill_compare_menu)
         self.compare.setMenu(self.others)
-        self._comparing = Latest(self, self._on_compared, self._on_failed)
-        self.end = push_button("End comparison", "", self._end)
+        self._comparison_jobs = JobRunner(
+            self, self._on_maps_compared, self._on_comparison_failed
+        )
+        self.end = push_button("End comparison", "", self._end_comparison)
         self.marks.setToolTip(TIP)
         self.words = Text()
         """The map on show, or its differences from the compared one."""
@@ -74,18 +76,20 @@ class Timeline(Listener):
         self._content = widget_with_layout(vertical_box(*parts, spacing=3))
         self.setLayout(vertical_box(self._content))
         view = session.view
-        self._heard.call(partial(view.set_comparison, None))
-        self.listen(self.catch_up, session.timeline.changed, session.state_changed)
-        self.listen(self.catch_up, view.comparison_changed, view.panels_changed)
+        self._connections.add_cleanup(partial(view.set_comparison, None))
+        self.connect_while_open(
+            self.update_view, session.timeline.changed, session.state_changed
+        )
+        self.connect_while_open(self.update_view, view.comparison_changed, view.panels_changed)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
         self._colors, self._drawn = (colors.foreground, colors.line), ()
-        self._has_missed = True
+        self._is_outdated = True
         if self.is_open():
-            self.catch_up_if_missed()
+            self.update_view_if_outdated()
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Show the timeline as it is now."""
         session, timeline = self._session, self._session.timeline
         marks, current = timeline.marks, timeline.current
@@ -98,13 +102,13 @@ class Timeline(Listener):
             for number, mark in enumerate(marks):
                 if mark is not previous.get(number):
                     item = self.marks.item(number)
-                    item.setIcon(self._picture(mark))
-                    item.setToolTip(escape_tooltip(mark_text(mark)))
+                    item.setIcon(self._make_thumbnail_icon(mark))
+                    item.setToolTip(escape_tooltip(describe_mark(mark)))
                     item.setData(Qt.ItemDataRole.AccessibleTextRole, mark.title)
             self._drawn = marks
             self.marks.setCurrentRow(-1 if current is None else marks.index(current))
         self._content.setVisible(bool(marks))
-        compared, is_busy = session.view.comparison, self._comparing.is_busy
+        compared, is_busy = session.view.comparison, self._comparison_jobs.is_busy
         words = current.title if current else ""
         if is_busy:
             words = "Comparing the two maps …"
@@ -112,69 +116,71 @@ class Timeline(Listener):
             words = compared.summary()
         self.words.show_text(words)
         self.end.setVisible(is_busy or compared is not None)
-        can_compare = bool(self._marks_of_others()) and not session.is_moving
+        can_compare = bool(self._list_comparable_marks()) and not session.is_moving
         self.compare.setVisible(can_compare and self.end.isHidden())
 
-    def menu(self, mark: Mark) -> QMenu:
+    def make_mark_menu(self, mark: Mark) -> QMenu:
         """Return the menu of a mark."""
         menu, number, timeline = QMenu(self), mark.number, self._session.timeline
-        remove = partial(self._do, timeline.remove_mark, number)
-        rename = "Rename…", partial(self._rename, mark), ""
+        remove = partial(self._call_or_show_message, timeline.remove_mark, number)
+        rename = "Rename…", partial(self._ask_new_title, mark), ""
         add_menu_entries(menu, [rename, ("Delete", remove, "")])
         return menu
 
     def begin_comparison(self, number: int) -> None:
         """Compare the map on show with the mark of this number, or raise DataError."""
-        self._comparing.submit(make_comparison_job(self._session, number))
-        self.catch_up()
+        self._comparison_jobs.submit(make_comparison_job(self._session, number))
+        self.update_view()
 
     # Inside
 
-    def _on_compared(self, compared: TimelineComparison) -> None:
+    def _on_maps_compared(self, compared: TimelineComparison) -> None:
         self._session.view.set_comparison(compared)
-        self.catch_up()
+        self.update_view()
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_comparison_failed(self, error: BaseException) -> None:
         self._session.show_message(error_text(error))
-        self.catch_up()
+        self.update_view()
 
-    def _end(self) -> None:
-        self._comparing.stop()
+    def _end_comparison(self) -> None:
+        self._comparison_jobs.stop()
         self._session.view.set_comparison(None)
-        self.catch_up()
+        self.update_view()
 
-    def _picture(self, mark: Mark) -> QIcon:
-        drawn = picture(mark.snapshot.embedding, *self._colors)
+    def _make_thumbnail_icon(self, mark: Mark) -> QIcon:
+        drawn = render_thumbnail(mark.snapshot.embedding, *self._colors)
         return QIcon(QPixmap.fromImage(drawn))
 
-    def _marks_of_others(self) -> list[Mark]:
+    def _list_comparable_marks(self) -> list[Mark]:
         """Return the marks of other maps than the one on show, the newest first."""
         current, marks = self._session.snapshot, self._session.timeline.marks
         if current is None:
             return []
         return [m for m in marks[::-1] if m.snapshot.embedding is not current.embedding]
 
-    def _list_others(self) -> None:
+    def _fill_compare_menu(self) -> None:
         self.others.clear()
-        for mark in self._marks_of_others():
-            compare = partial(self._do, self.begin_comparison, mark.number)
+        for mark in self._list_comparable_marks():
+            compare = partial(
+                self._call_or_show_message, self.begin_comparison, mark.number
+            )
             entry = f"{mark.title}, {mark.origin}", compare, ""
             for action in add_menu_entries(self.others, [entry]):
-                action.setIcon(self._picture(mark))
+                action.setIcon(self._make_thumbnail_icon(mark))
 
-    def _on_chosen(self) -> None:
+    def _on_mark_selected(self) -> None:
         for item in self.marks.selectedItems():
             mark = self._session.timeline.marks[self.marks.row(item)]
-            self._do(self._session.show_mark, mark.number)
+            self._call_or_show_message(self._session.show_mark, mark.number)
 
-    def _on_menu(self, point: QPoint) -> None:
+    def _on_menu_requested(self, point: QPoint) -> None:
         number = self.marks.indexAt(point).row()
         if number >= 0:
-            menu = self.menu(self._session.timeline.marks[number])
+            menu = self.make_mark_menu(self._session.timeline.marks[number])
             menu.exec(self.marks.viewport().mapToGlobal(point))
             menu.deleteLater()
 
-    def _rename(self, mark: Mark) -> None:
+    def _ask_new_title(self, mark: Mark) -> None:
         dataset = self._session.dataset
         name, is_given = QInputDialog.getText(
             self, "Rename the map", "Name:", text=mark.title
@@ -183,7 +189,7 @@ class Timeline(Listener):
             self._session.timeline.rename_mark(mark.number, name)
 
 
-def mark_text(mark: Mark) -> str:
+def describe_mark(mark: Mark) -> str:
     """Return the tooltip of a mark."""
     snapshot = mark.snapshot
     after = f", after {snapshot.iteration:,} iterations" if snapshot.iteration else ""
@@ -201,7 +207,7 @@ def mark_text(mark: Mark) -> str:
     return "<br>".join(lines)
 
 
-def picture(
+def render_thumbnail(
     embedding: NDArray[np.floating], background: QColor, line: QColor
 ) -> QImage:
     """Return a small picture of a layout (N, d), its first two coordinates."""

@@ -17,7 +17,7 @@ from napari_embedding_game.session.quality import (
 )
 from napari_embedding_game.session.session import ALIVE, Session, error_text
 from napari_embedding_game.session.view import are_same_objects
-from napari_embedding_game.ui.connections import Listener, in_step
+from napari_embedding_game.ui.connections import Listener, throttle_while_running
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import (
@@ -27,7 +27,7 @@ from napari_embedding_game.ui.style.layouts import (
     widget_with_layout,
 )
 from napari_embedding_game.ui.style.table import Bar, Table, TableColumn
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import JobRunner
 
 AGAIN_MS, SOON_MS = 2_000, 150
 """Between two measurements while the points move, and after a change at rest."""
@@ -81,12 +81,14 @@ MEASURING = "Measuring …"
 class TrustControls(Listener):
     """Measures the map in the background while it is unfolded, and once at its end."""
 
-    warned = Signal(str)
+    warnings_changed = Signal(str)
     """The titles of its warnings; "" for none."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._measuring = Latest(self, self._on_quality, self._on_failed, finishes=True)
+        self._quality_jobs = JobRunner(
+            self, self._on_quality_measured, self._on_measuring_failed, finishes=True
+        )
         self._quality: MapQuality | None = None
         self._note = ""
         """Why there is none."""
@@ -109,23 +111,27 @@ class TrustControls(Listener):
         self.warning, self.note = Text("", "warning"), Text()
         parts = self.figures, self.warning, self.note
         self.setLayout(vertical_box(*parts, spacing=5, margins=(0, 0, 0, 6)))
-        self._show_soon = in_step(self, session, self._show)
+        self._update_figures_soon = throttle_while_running(
+            self, session, self._update_figures
+        )
         self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self.catch_up)
-        self._heard.connect(self._on_state, session.state_changed)
+        self._timer.timeout.connect(self.update_view)
+        self._connections.connect(self._on_state_changed, session.state_changed)
         changes = session.mark_shown, session.restored, session.progressed
-        self._heard.connect(self._on_change, *changes, session.columns_changed)
-        self._show()
+        self._connections.connect(
+            self._on_map_changed, *changes, session.columns_changed
+        )
+        self._update_figures()
 
     def show_quality(self, quality: MapQuality | None, note: str = "") -> None:
         """Show the figures of the map on show, or note why there are none."""
         self._quality, self._note = quality, note
-        self._measured_map = self._map_identity()
-        self._show()
+        self._measured_map = self._identify_map()
+        self._update_figures()
 
     # Texts
 
-    def _note_text(self, quality: MapQuality) -> str:
+    def _describe_sample(self, quality: MapQuality) -> str:
         """Return on how many points it was measured, and the columns that agree."""
         dataset = self._session.dataset
         is_whole = dataset is not None and quality.n_sampled == len(dataset.obs)
@@ -136,19 +142,19 @@ class TrustControls(Listener):
         groups = f" Neighbours of the same group: {', '.join(shares)}."
         return text + groups if shares else text
 
-    def _show(self) -> None:
+    def _update_figures(self) -> None:
         """Show how far the map can be trusted, as far as it is known."""
         session, rows, tips = self._session, {}, {}
-        is_current = are_same_objects(self._measured_map, self._map_identity())
+        is_current = are_same_objects(self._measured_map, self._identify_map())
         quality = self._quality if is_current else None
         snapshot = None if session.state == "preparing" else session.snapshot
         is_at_rest = snapshot is not None and session.state != "running"
-        is_measured = is_at_rest and self._measuring.is_busy
+        is_measured = is_at_rest and self._quality_jobs.is_busy
         note = self._note if is_current else MEASURING if is_measured else WAITING
-        self.note.show_text(note if quality is None else self._note_text(quality))
-        warnings = {} if quality is None else _list_warnings(quality, session.dataset)
+        self.note.show_text(note if quality is None else self._describe_sample(quality))
+        warnings = {} if quality is None else _find_warnings(quality, session.dataset)
         self.warning.show_text("\n".join(warnings.values()))
-        self.warned.emit(", ".join(warnings))
+        self.warnings_changed.emit(", ".join(warnings))
         k = 15 if quality is None else quality.n_neighbors
         for of, texts in ((quality, FIGURES), (snapshot, OF_POINTS)):
             for name, (title, meaning) in texts.items():
@@ -174,47 +180,49 @@ class TrustControls(Listener):
 
     # Measuring
 
-    def _on_state(self, state: str) -> None:
-        self._on_change()
+    def _on_state_changed(self, state: str) -> None:
+        self._on_map_changed()
         dataset = self._session.dataset
         is_small = dataset is not None and len(dataset.obs) <= MAX_UNASKED
         if state == "finished" and is_small and not self.is_open():
-            self.catch_up()
+            self.update_view()
 
-    def _on_change(self, *event: object) -> None:
+    def _on_map_changed(self, *event: object) -> None:
         is_moving = self._session.state == "running"
-        self._show_soon()
+        self._update_figures_soon()
         if not self.is_open():
-            self._has_missed = True
+            self._is_outdated = True
         elif not (is_moving and self._timer.isActive()):
             self._timer.start(AGAIN_MS if is_moving else SOON_MS)
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Measure the map, and from now on whenever it has changed."""
         session = self._session
-        job, of = make_quality_job(session), self._map_identity()
+        job, of = make_quality_job(session), self._identify_map()
         if job is not None:
-            self._measuring.submit(lambda: (job(), of))
-            self._show()
+            self._quality_jobs.submit(lambda: (job(), of))
+            self._update_figures()
         elif session.snapshot is not None and session.state not in ALIVE:
             self.show_quality(None, NOT_KNOWN)
 
-    def _map_identity(self) -> tuple[object, ...]:
+    def _identify_map(self) -> tuple[object, ...]:
         """Return the objects that identify the map on show."""
         session, snapshot = self._session, self._session.snapshot
         is_at_rest = snapshot is not None and not session.is_moving
         return session.dataset, session.run, snapshot.embedding if is_at_rest else None
 
-    def _on_quality(self, result: tuple[MapQuality | None, tuple[object, ...]]) -> None:
+    def _on_quality_measured(
+        self, result: tuple[MapQuality | None, tuple[object, ...]]
+    ) -> None:
         quality, map_identity = result
-        if are_same_objects(map_identity, self._map_identity()):
+        if are_same_objects(map_identity, self._identify_map()):
             self.show_quality(quality, TOO_FEW)
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_measuring_failed(self, error: BaseException) -> None:
         self.show_quality(None, error_text(error))
 
 
-def _list_warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, str]:
+def _find_warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, str]:
     """Return the warnings of a map by their titles."""
     messages, parts = dict[str, str](), quality.parts
     column = find_followed_samples(quality, {} if dataset is None else dataset.roles)

@@ -55,12 +55,12 @@ class JoinPanel(LayerPanel):
     @property
     def _join(self) -> Join:
         """How the rows on show were joined."""
-        read = self._reading.read
+        read = self._reading.shown_read_result
         return NO_JOIN if read is None or read.join is None else read.join
 
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are for the rows of a table."""
-        read = self._reading.read
+        read = self._reading.shown_read_result
         is_table = read is not None and isinstance(read.source, TABLES)
         layers = selectable_labels_layers(self._viewer) if is_table else []
         self.setVisible(bool(layers))
@@ -96,7 +96,7 @@ class JoinPanel(LayerPanel):
         self._join_with(replace(self._join.request, **columns, is_guess=False))
 
     def _join_with(self, request: JoinRequest | None) -> None:
-        read = self._reading.read
+        read = self._reading.shown_read_result
         if read is not None and isinstance(read.source, TABLES):
             source = replace(read.source, request=request)
-            self._reading.read_again(source, read.options)
+            self._reading.read_open_map_again(source, read.options)

@@ -59,7 +59,7 @@ class ObjectColors(QObject):
         )
         self._heard, connections = Connections(self), Connections(self)
         connections.connect(self._on_linked_layers_changed, self._linked.changed)
-        connections.call(self._restore_colormap)
+        connections.add_cleanup(self._restore_colormap)
         self._on_linked_layers_changed()
 
     def _on_linked_layers_changed(self, event: object = None) -> None:

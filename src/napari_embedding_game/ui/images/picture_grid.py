@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QListWidget, QListWidgetItem, QStyle
 
 from napari_embedding_game.ui.style.form_widgets import icon_with_fixed_colors
 from napari_embedding_game.ui.style.layouts import escape_tooltip
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import JobRunner
 
 SIDE, GAP = 60, 4
 """Pixels of a picture, and between two at least."""
@@ -47,7 +47,7 @@ class PictureGrid(QListWidget):
         self.pictures: Pictures | None = None
         """What the pictures are taken from."""
         self._icons: dict[int, QIcon] = {}
-        self._picture_job = Latest(
+        self._picture_job = JobRunner(
             self, self._show_pictures, self._on_making_failed, self._show_pictures
         )
         self.setIconSize(QSize(SIDE, SIDE))

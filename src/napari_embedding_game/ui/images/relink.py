@@ -31,7 +31,7 @@ from napari_embedding_game.session.sources import (
     MeasuredSource,
     Source,
 )
-from napari_embedding_game.ui.compat import strokes
+from napari_embedding_game.ui.compat import count_strokes
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import find_misfit, propose_images
 from napari_embedding_game.ui.images.experiment_layers import add_experiment_layers
@@ -53,7 +53,7 @@ from napari_embedding_game.ui.style.layouts import (
 )
 from napari_embedding_game.ui.tasks.errors import log_error
 from napari_embedding_game.ui.tasks.reading import ReadingTask, Request
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import JobRunner
 
 MOSTLY = 0.5
 """Share of the objects from which on a label image is taken for an edited one."""
@@ -102,7 +102,7 @@ class RelinkPanel(LayerPanel):
         self.button = push_button("", TIP, lambda: self._find_problem()[2]())
         self.box.addWidget(self.text)
         self.box.addWidget(self.button)
-        self._opening = Latest(self, self._on_folder_opened, self._on_opening_failed)
+        self._opening = JobRunner(self, self._on_folder_opened, self._on_opening_failed)
         self.refresh_on_layer_changes(self._viewer.layers.selection.events.changed)
         hear = self._connections.connect
         hear(self._on_linked_layers_changed, record.changed)
@@ -159,7 +159,7 @@ class RelinkPanel(LayerPanel):
         self._request = request = self._reading.request
         if request is not None and request is not last:
             for layer in self._viewer.layers:
-                self._strokes[layer] = strokes(layer)
+                self._strokes[layer] = count_strokes(layer)
             is_linked = labels is not None
             self._is_read = is_linked and request.source.pixels is finest_pixels(labels)
 
@@ -173,12 +173,12 @@ class RelinkPanel(LayerPanel):
         """Read the objects of edited labels anew, in the same way."""
         linked, read = self._linked.current, self._maps.read_result
         if read is not None and isinstance(read.source, ExperimentSource):
-            self._reading.read_again(read.source, read.options)
+            self._reading.read_open_map_again(read.source, read.options)
         elif linked is not None:
             images = [image for image in linked.images if image in self._viewer.layers]
             linked = ObjectLayers(linked.labels, tuple(images))
             self._linked.set_layers(linked, self._linked.missing)
-            self._reading.read_again(*self._source_with_labels(read, linked))
+            self._reading.read_open_map_again(*self._source_with_labels(read, linked))
 
     def _source_with_labels(
         self, read: ReadResult | None, linked: ObjectLayers
@@ -216,13 +216,13 @@ class RelinkPanel(LayerPanel):
 
     def _on_labels_data_set(self, event: object = None) -> None:
         """Look whether an edit was made, or taken back."""
-        n_strokes = strokes(self._watched)
+        n_strokes = count_strokes(self._watched)
         if self._strokes.setdefault(self._watched, n_strokes) != n_strokes:
             self._on_labels_edited()
 
     def _on_labels_edited(self, event: object = None) -> None:
         self._is_read, self._edit_text = False, EDITED.format(self._watched.name)
-        self._strokes[self._watched] = strokes(self._watched)
+        self._strokes[self._watched] = count_strokes(self._watched)
         self._update_message()
 
     def _on_map_restored(self, saved: SavedMap) -> None:
@@ -244,7 +244,7 @@ class RelinkPanel(LayerPanel):
     def _link_layers(self, new: ObjectLayers) -> None:
         """Link layers; the search for what is still missing goes on."""
         record, previous = self._linked, self._linked.current
-        self._strokes[new.labels] = strokes(new.labels)
+        self._strokes[new.labels] = count_strokes(new.labels)
         record.set_layers(new, record.missing)
         if self._missing_record is None:
             record.missing = None

@@ -40,9 +40,9 @@ from napari_embedding_game.ui.style.layouts import (
     wrap_button_text,
 )
 from napari_embedding_game.ui.style.table import Table
-from napari_embedding_game.ui.tasks.errors import tried
-from napari_embedding_game.ui.tasks.save_dialog import save
-from napari_embedding_game.ui.tasks.worker import PaneJobs
+from napari_embedding_game.ui.tasks.errors import call_or_show_error
+from napari_embedding_game.ui.tasks.save_dialog import ask_and_save
+from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 
 MAX_PARTS, MAX_LETTERS = 60, 44
 """Of clusters found anew; of a line on a button."""
@@ -70,19 +70,20 @@ class ClusterEdits(QWidget):
         self._table, self._message = table, message
         self.edit_name: Callable[[int], None] = table.edit_first_cell
         """Lets a person type the name of a cluster."""
-        self._finding = PaneJobs(self, "Clustering …", self._select, message.show_text)
+        self._recluster_jobs = PaneJobRunner(
+            self, "Clustering …", self._edit_and_select, message.show_text)
         self._make_actions()
-        self._build()
-        table.customContextMenuRequested.connect(self._open_menu)
+        self._lay_out_buttons()
+        table.customContextMenuRequested.connect(self._open_table_menu)
         connections = Connections(self)
-        connections.connect(self._follow, session.selection.changed)
-        connections.connect(self._follow_edits, self._clusters.changed)
+        connections.connect(self._update_actions, session.selection.changed)
+        connections.connect(self._update_undo_actions, self._clusters.changed)
         connections.connect(lambda _: message.show_text(), session.dataset_changed)
-        self._follow_edits()
+        self._update_undo_actions()
 
-    def _follow(self) -> None:
+    def _update_actions(self) -> None:
         """Offer what can be done with the selection."""
-        chosen, selection = self._chosen(), self._session.selection
+        chosen, selection = self._list_selected_clusters(), self._session.selection
         is_one = len(chosen) == 1
         for action, is_possible in (
             (self.rename, is_one),
@@ -100,7 +101,7 @@ class ClusterEdits(QWidget):
         for button in self._buttons:
             button.setVisible(button.defaultAction().isVisible())
 
-    def _follow_edits(self) -> None:
+    def _update_undo_actions(self) -> None:
         """Say what can be undone, and offer what can be done with the clusters."""
         steps = self._clusters.undo_label, self._clusters.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
@@ -114,47 +115,49 @@ class ClusterEdits(QWidget):
         self.redo.setIconText("↷  Redo")
         for button in (self.back, self.forth):
             button.setVisible(button.defaultAction().isVisible())
-        self._follow()
+        self._update_actions()
 
     def name(self, cluster: int, name: str, listed: Clustering) -> None:
         """Give a cluster the name that was typed, since when there were these."""
-        self._do(self._clusters.rename, cluster, name, listed)
+        self._try_edit(self._clusters.rename, cluster, name, listed)
 
     # Making
 
     def _make_actions(self) -> None:
-        session, clusters, action = self._session, self._clusters, self._action
-        do, select = self._do, self._select
+        session, clusters, action = self._session, self._clusters, self._make_action
+        do, select = self._try_edit, self._edit_and_select
         tip = "Give the cluster a name (F2)."
         self.rename = action(
-            "Rename", tip, lambda: self.edit_name(self._first.id), "F2"
+            "Rename", tip, lambda: self.edit_name(self._first_selected_cluster.id), "F2"
         )
         ids = session.selection
         self.merge = action("Merge", "", lambda: select(clusters.merge, ids.clusters))
         self.split = action(
-            "Split", "", lambda: select(session.split_cluster, self._first.id)
+            "Split", "", lambda: select(session.split_cluster, self._first_selected_cluster.id)
         )
-        self.recolor = action("Colour…", "", self._recolor)
+        self.recolor = action("Colour…", "", self._ask_and_recolor)
         tip = "Write down what is known of the cluster."
-        self.note = action("Note…", tip, self._annotate)
+        self.note = action("Note…", tip, self._ask_and_annotate)
         self.release = action(
             "Remove annotation",
             RELEASE_TIP,
-            lambda: do(clusters.remove_annotation, self._first.id),
+            lambda: do(clusters.remove_annotation, self._first_selected_cluster.id),
         )
         tip = "Make the selected points a cluster of their own."
         self.make = action("New cluster", tip, self._make_cluster)
-        self.recluster = action("Cluster again…", RECLUSTER_TIP, self._recluster)
-        self.use = action(AS_ANNOTATION, USE_TIP, self._use_column)
+        self.recluster = action(
+            "Cluster again…", RECLUSTER_TIP, self._ask_and_recluster
+        )
+        self.use = action(AS_ANNOTATION, USE_TIP, self._annotate_by_column)
         self.undo = action("", "", lambda: do(clusters.undo), "Ctrl+Z")
         self.redo = action("", "", lambda: do(clusters.redo), "Ctrl+Shift+Z")
-        self.copy_names = action("Copy names", COPY_TIP, self._copy_names)
-        self.save_names = action("Save names…", SAVE_TIP, self._save_names)
-        self.add_names = action("Add by names…", ADD_TIP, self._add_names)
+        self.copy_names = action("Copy names", COPY_TIP, self._copy_point_names)
+        self.save_names = action("Save names…", SAVE_TIP, self._save_point_names)
+        self.add_names = action("Add by names…", ADD_TIP, self._select_points_by_names)
         self._rare = [self.recolor, self.note, self.recluster, self.release, self.use]
         self._rare += [self.copy_names, self.save_names, self.add_names]
 
-    def _action(
+    def _make_action(
         self, text: str, tip: str, act: Callable[[], Any], keys: str = ""
     ) -> QAction:
         action = QAction(text, self)
@@ -165,65 +168,65 @@ class ClusterEdits(QWidget):
         action.triggered.connect(lambda: action.isVisible() and act())
         return action
 
-    def _build(self) -> None:
+    def _lay_out_buttons(self) -> None:
         # Six buttons in a row limit how narrow a window can be.
         rule = 'QToolButton[role="edit"]{} {{ padding: {}px; }}'.format
         self.setStyleSheet(rule("", "3px 5") + rule(":focus", "2px 4"))
         frequent = self.rename, self.merge, self.split, self.make
-        self._buttons = list(map(_make_button, frequent))
+        self._buttons = list(map(_make_action_button, frequent))
         tip = "Colour, note and other edits of the selected clusters."
-        more, self.more = menu_button("More ▾", tip)
+        more, self.more = make_menu_button("More ▾", tip)
         self.more.addActions(self._rare)
-        self.more.aboutToShow.connect(self._offer_column)
-        self.back = _make_button(self.undo, "link")
+        self.more.aboutToShow.connect(self._offer_annotation_column)
+        self.back = _make_action_button(self.undo, "link")
         """Undoes the last edit of any tab, and names it."""
-        self.forth = _make_button(self.redo, "link")
+        self.forth = _make_action_button(self.redo, "link")
         """Makes the edit again that was undone last, which its tooltip names."""
         every = (*self._buttons, more)
         for button in every:
             button.setSizePolicy(*[QSizePolicy.Policy.Expanding] * 2)
         self.setLayout(horizontal_box(*every, stretched=every))
 
-    def _open_menu(self, point: QPoint) -> None:
+    def _open_table_menu(self, point: QPoint) -> None:
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions([self.rename, self.merge, self.split])
         menu.addSeparator()
         menu.addActions(self._rare)
-        self._offer_column()
+        self._offer_annotation_column()
         if any(a.isVisible() for a in menu.actions() if not a.isSeparator()):
             menu.popup(self._table.viewport().mapToGlobal(point))
 
     # Acting
 
     @property
-    def _first(self) -> Cluster:
+    def _first_selected_cluster(self) -> Cluster:
         """The first selected cluster; there is one at least."""
-        return self._chosen()[0]
+        return self._list_selected_clusters()[0]
 
-    def _chosen(self) -> list[Cluster]:
+    def _list_selected_clusters(self) -> list[Cluster]:
         return self._clusters.find_clusters(self._session.selection.clusters)
 
-    def _do(self, edit: Callable[..., Any], *args: Any) -> Any:
+    def _try_edit(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit; one that cannot be made is explained."""
         self._message.show_text()
-        return tried(self._message.show_text, edit, *args)
+        return call_or_show_error(self._message.show_text, edit, *args)
 
-    def _select(self, edit: Callable[..., Any], *args: Any) -> Any:
+    def _edit_and_select(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit, and select what it has made, if it could."""
-        new = self._do(edit, *args)
+        new = self._try_edit(edit, *args)
         if new is not None:
             self._session.selection.replace([new] if isinstance(new, int) else new)
         return new
 
-    def _answer(self, ask: Callable[..., tuple[Any, bool]], *question: Any) -> Any:
+    def _ask_user(self, ask: Callable[..., tuple[Any, bool]], *question: Any) -> Any:
         """Return what is answered; None for nothing, or where other data have come."""
         dataset = self._session.dataset
         answer, is_given = ask(self, *question)
         return answer if is_given and self._session.shows_dataset(dataset) else None
 
-    def _recolor(self) -> None:
-        cluster = self._first
+    def _ask_and_recolor(self) -> None:
+        cluster = self._first_selected_cluster
         present = QColor(to_hex_colors(cluster_colors([cluster]))[0])
 
         def ask(parent: QWidget) -> tuple[QColor, bool]:
@@ -231,23 +234,25 @@ class ClusterEdits(QWidget):
             color = QColorDialog.getColor(present, parent, title)
             return color, color.isValid()
 
-        color = self._answer(ask)
+        color = self._ask_user(ask)
         if color is not None:
-            self._do(self._clusters.recolor, cluster.id, color.name())
+            self._try_edit(self._clusters.recolor, cluster.id, color.name())
 
-    def _annotate(self) -> None:
-        cluster = self._first
+    def _ask_and_annotate(self) -> None:
+        cluster = self._first_selected_cluster
         question = "Note", f"What is known of {cluster.name}:", cluster.note
-        note = self._answer(QInputDialog.getMultiLineText, *question)
+        note = self._ask_user(QInputDialog.getMultiLineText, *question)
         if note is not None:
-            self._do(self._clusters.set_note, cluster.id, note)
+            self._try_edit(self._clusters.set_note, cluster.id, note)
 
     def _make_cluster(self) -> None:
-        key = self._select(self._clusters.make_cluster, self._session.selection.points)
+        key = self._edit_and_select(
+            self._clusters.make_cluster, self._session.selection.points
+        )
         if key is not None:
             self.edit_name(key)
 
-    def _column(self) -> str:
+    def _find_color_column(self) -> str:
         """Return the column of groups that colours the map; "" if none does."""
         dataset, choice = self._session.dataset, self._session.look.color_by
         if dataset is None or choice in BUILT_IN:
@@ -255,64 +260,64 @@ class ClusterEdits(QWidget):
         name = name_in_file(choice, dataset)
         return name if name in dataset.level_columns else ""
 
-    def _offer_column(self) -> None:
-        column = self._column()
+    def _offer_annotation_column(self) -> None:
+        column = self._find_color_column()
         self.use.setVisible(bool(column))
         self.use.setText(escape_ampersands(AS_ANNOTATION.format(column)))
 
-    def _use_column(self) -> None:
-        dataset, name = self._session.dataset, self._column()
+    def _annotate_by_column(self) -> None:
+        dataset, name = self._session.dataset, self._find_color_column()
         if dataset is None or not name:
             return  # the map has changed since the menu was opened
         column = dataset.obs[name]
         levels = list(map(str, column.astype("category").cat.categories))
         colors = level_colors(levels, dataset.level_colors.get(column.name, {}))
         color_of = dict(zip(levels, to_hex_colors(colors), strict=True))
-        self._do(self._clusters.annotate_by_column, column, color_of)
+        self._try_edit(self._clusters.annotate_by_column, column, color_of)
         self._session.look.color_by = CLUSTER
 
-    def _recluster(self) -> None:
+    def _ask_and_recluster(self) -> None:
         """Ask for how many, and cluster the selected points in the background."""
         n_points = len(self._session.selection.rows)
         question = "Cluster again", AGAIN.format(f"{n_points:,}")
         max_parts = max(2, min(MAX_PARTS, n_points))
-        n_parts = self._answer(QInputDialog.getInt, *question, 3, 2, max_parts)
-        find = n_parts and self._do(self._session.make_recluster_job, n_parts)
+        n_parts = self._ask_user(QInputDialog.getInt, *question, 3, 2, max_parts)
+        find = n_parts and self._try_edit(self._session.make_recluster_job, n_parts)
         if find:
-            self._finding.submit(find)
+            self._recluster_jobs.submit(find)
 
-    def _copy_names(self) -> None:
-        names = self._do(list_selected_names, self._session)
+    def _copy_point_names(self) -> None:
+        names = self._try_edit(list_selected_names, self._session)
         if names is not None:
             QGuiApplication.clipboard().setText(names)
             n = len(self._session.selection.rows)
             self._message.show_text(f"{count_text(n, 'name')} copied.", "note")
 
-    def _save_names(self) -> None:
+    def _save_point_names(self) -> None:
         """Write the names of the selected points as a text file, if it is wanted."""
-        names = self._do(list_selected_names, self._session)
+        names = self._try_edit(list_selected_names, self._session)
         if names is not None:
 
             def write_names(path: Path) -> None:
                 with atomic_write(path) as temporary:
                     temporary.write_text(names, "utf-8")
 
-            if done := save(
+            if done := ask_and_save(
                 self, self._session, "names", {".txt": "Text"}, write_names
             ):
                 self._message.show_text(done, "note")
 
-    def _add_names(self) -> None:
+    def _select_points_by_names(self) -> None:
         """Ask for names, and add the points that have them to the selection."""
-        text = self._answer(QInputDialog.getMultiLineText, "Add by names", NAMES)
-        found = text and self._do(find_named_points, self._session.require_data(), text)
+        text = self._ask_user(QInputDialog.getMultiLineText, "Add by names", NAMES)
+        found = text and self._try_edit(find_named_points, self._session.require_data(), text)
         if found:
             points, message = found
             self._session.selection.select_points(points, "add")
             self._message.show_text(message, "note")
 
 
-def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:
+def make_menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:
     """Return a button that opens a menu, and the empty menu."""
     button = QToolButton()
     button.setText(text)
@@ -325,7 +330,7 @@ def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:
     return button, menu
 
 
-def _make_button(action: QAction, role: str = "edit") -> QToolButton:
+def _make_action_button(action: QAction, role: str = "edit") -> QToolButton:
     button = QToolButton()
     button.setDefaultAction(action)
     button.setProperty("role", role)

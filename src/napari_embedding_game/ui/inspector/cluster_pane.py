@@ -19,7 +19,7 @@ from napari_embedding_game.ui.style.form_widgets import CTRL, Text
 from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.style.table import Table, TableColumn
 from napari_embedding_game.ui.tasks.errors import log_error
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import JobRunner
 from napari_embedding_game.ui.workspace import Workspace
 
 NAME, SIZE, MISPLACED = range(3)
@@ -61,21 +61,24 @@ class ClusterPane(Listener):
         self.table.cell_edited.connect(
             lambda cluster, name: self.edits.name(cluster, name, self.table.source)
         )
-        self.table.rows_picked.connect(self._on_picked)
-        self._firmness_job = Latest(
-            self, self._on_firmness, self._on_failed, self._on_firmness
+        self.table.rows_picked.connect(self._on_clusters_picked)
+        self._firmness_job = JobRunner(
+            self,
+            self._on_firmness_computed,
+            self._on_firmness_failed,
+            self._on_firmness_computed,
         )
         self._asked_merging: LandmarkMerge | None = None
         """The latest request of firmness of cuts."""
         # A name that is typed is for the clusters of these data.
-        self._heard.connect(self.table.close_open_editor, session.dataset_changed)
-        self.listen(self._follow, session.selection.changed)
-        self.listen(self.catch_up, session.dataset_changed)
-        self.follow(self.catch_up)
+        self._connections.connect(self.table.close_open_editor, session.dataset_changed)
+        self.connect_while_open(self._mark_selected_clusters, session.selection.changed)
+        self.connect_while_open(self.update_view, session.dataset_changed)
+        self.connect_to_map_changes(self.update_view)
         self.setLayout(vertical_box(self.table, self.slider))
-        self.catch_up()
+        self.update_view()
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
         clusters = session.clusters.clusters if snapshot is not None else ()
@@ -100,11 +103,11 @@ class ClusterPane(Listener):
             tips={cluster.id: cluster.note for cluster in clusters},
             source=session.clusters.clustering,
         )
-        self._follow(scrolls=False)  # a person may be scrolling
+        self._mark_selected_clusters(scrolls=False)  # a person may be scrolling
         self.table.setColumnHidden(MISPLACED, bool(np.isnan(misplaced).any()))
-        self._ask_firmness()
+        self._request_firmness()
 
-    def _ask_firmness(self) -> None:
+    def _request_firmness(self) -> None:
         """Find out how firm each number of clusters is, once the points rest."""
         session = self._session
         merging = None if session.is_moving else session.merging
@@ -117,17 +120,17 @@ class ClusterPane(Listener):
         if job is not None:
             self._firmness_job.submit(job)
 
-    def _on_firmness(self, firmness: Firmness) -> None:
+    def _on_firmness_computed(self, firmness: Firmness) -> None:
         if firmness.merging is self._asked_merging:
             self.slider.strip.show_firmness(firmness)
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_firmness_failed(self, error: BaseException) -> None:
         log_error("How firm the clusters are", error)
 
-    def _on_picked(self, keys: list[int], is_added: bool) -> None:
+    def _on_clusters_picked(self, keys: list[int], is_added: bool) -> None:
         """Select clusters; in a game one of them may have gone since it was listed."""
         present = self._session.clusters.find_clusters(keys)
         self._session.selection.replace(cluster.id for cluster in present)
 
-    def _follow(self, *, scrolls: bool = True) -> None:
+    def _mark_selected_clusters(self, *, scrolls: bool = True) -> None:
         self.table.select_keys(self._session.selection.clusters, scrolls=scrolls)

@@ -34,7 +34,7 @@ class ClusterSlider(Listener):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._clusters = clusters = session.clusters
-        self._stops = slider_stops(MIN_CLUSTERS)
+        self._stops = find_slider_stops(MIN_CLUSTERS)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.number = QSpinBox()
         self.slider.setToolTip(TIP)
@@ -50,19 +50,21 @@ class ClusterSlider(Listener):
             )
         )
         self.setLayout(vertical_box(rows, self.strip))
-        self._apply_soon = qdebounced(self._apply, DELAY_MS, parent=self)
+        self._apply_number_soon = qdebounced(self._apply_number, DELAY_MS, parent=self)
         self._is_moving = False
         """Whether the slider has not rested yet."""
-        self.slider.valueChanged.connect(self._on_slider)
-        self.number.valueChanged.connect(self._on_number)
+        self.slider.valueChanged.connect(self._on_slider_moved)
+        self.number.valueChanged.connect(self._on_number_changed)
         typed = self.number.lineEdit()
         assert typed is not None
-        typed.returnPressed.connect(lambda: self._on_number(self.number.value()))
-        self.strip.picked.connect(self._pick)
-        self.listen(self.catch_up, clusters.changed)
-        self.catch_up()
+        typed.returnPressed.connect(
+            lambda: self._on_number_changed(self.number.value())
+        )
+        self.strip.picked.connect(self._on_bar_picked)
+        self.connect_while_open(self.update_view, clusters.changed)
+        self.update_view()
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Show the number of clusters of the book."""
         clusters, n_landmarks = self._clusters, self._clusters.n_landmarks
         # Small clusters are merged while nobody has decided: so many as are seen.
@@ -75,38 +77,38 @@ class ClusterSlider(Listener):
         n_clusters = min(n_clusters, n_landmarks)
         with QSignalBlocker(self.slider), QSignalBlocker(self.number):
             if self._stops[-1] != n_landmarks:
-                self._stops = slider_stops(n_landmarks)
+                self._stops = find_slider_stops(n_landmarks)
                 self.slider.setRange(0, len(self._stops) - 1)
                 self.number.setRange(MIN_CLUSTERS, n_landmarks)
             self.number.setValue(n_clusters)
             self._move_slider(n_clusters)
 
-    def _on_slider(self, stop: int) -> None:
+    def _on_slider_moved(self, stop: int) -> None:
         with QSignalBlocker(self.number):
             self.number.setValue(self._stops[stop])
         self._is_moving = True
-        self._apply_soon.throttle()
+        self._apply_number_soon.throttle()
 
-    def _pick(self, n_clusters: int) -> None:
+    def _on_bar_picked(self, n_clusters: int) -> None:
         """Take a number, also the one that the box has while nobody has decided."""
         self.number.setValue(n_clusters)
-        self._apply()
+        self._apply_number()
 
-    def _on_number(self, n_clusters: int) -> None:
+    def _on_number_changed(self, n_clusters: int) -> None:
         with QSignalBlocker(self.slider):
             self._move_slider(n_clusters)
-        self._apply()
+        self._apply_number()
 
     def _move_slider(self, n_clusters: int) -> None:
         self.slider.setValue(int(np.abs(self._stops - n_clusters).argmin()))
 
-    def _apply(self) -> None:
+    def _apply_number(self) -> None:
         self._is_moving, n_clusters = False, self.number.value()
         is_each = n_clusters >= self._clusters.n_landmarks
         self._clusters.set_n_clusters(None if is_each else n_clusters)
 
 
-def slider_stops(n_landmarks: int) -> np.ndarray:
+def find_slider_stops(n_landmarks: int) -> np.ndarray:
     """Return the numbers of clusters at a slider's stops, close among the small."""
     ends = np.geomspace(MIN_CLUSTERS, max(n_landmarks, MIN_CLUSTERS), STOPS)
     return np.unique(np.round(ends).astype(int))

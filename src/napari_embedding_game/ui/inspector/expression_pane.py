@@ -33,7 +33,7 @@ from napari_embedding_game.ui.style.coloring import (
 from napari_embedding_game.ui.style.form_widgets import CTRL, ChoiceBox, check_box
 from napari_embedding_game.ui.style.layouts import equal_width_box, horizontal_box
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
-from napari_embedding_game.ui.tasks.worker import PaneJobs
+from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 from napari_embedding_game.ui.workspace import Workspace
 
 ROWS_TIP = "The columns: clusters, groups of a column, or both."
@@ -62,21 +62,27 @@ class ExpressionPane(PlotPane):
     """What genes are in every cluster, found in the background while it is seen."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__((session := workspace.session), self._tip)
+        super().__init__((session := workspace.session), self._make_tooltip)
         self._color = workspace.color_by_value
-        self._search = PaneJobs(
-            self, "Comparing …", self._on_result, self.state.show_text, self._on_failed
+        self._search_jobs = PaneJobRunner(
+            self,
+            "Comparing …",
+            self._on_expression_compared,
+            self.state.show_text,
+            self._on_comparison_failed,
         )
         self._request: tuple[object, ...] = ()
         """What the figures depend on: the data, groups and genes."""
-        self._rows: Rows | None = None
+        self._groups: Rows | None = None
         """Those of the latest request, with the present names."""
         self.result: ClusterExpression | None = None
         self.rows, self.genes = ChoiceBox(ROWS_TIP, self.refresh), QLineEdit()
-        self.scaled = check_box("Scale genes", SCALED_TIP, self._draw, is_on=True)
+        self.scaled = check_box(
+            "Scale genes", SCALED_TIP, self._update_plot, is_on=True
+        )
         self.genes.setClearButtonEnabled(True)
         self.genes.setAccessibleName("Genes")
-        self.kind = ChoiceBox(KIND_TIP, self._draw, n_letters=5)
+        self.kind = ChoiceBox(KIND_TIP, self._update_plot, n_letters=5)
         self.kind.setAccessibleName("Kind of plot")
         self.kind.set_choices(KINDS.items())
         self.head.addLayout(equal_width_box(self.rows, self.kind))
@@ -84,21 +90,25 @@ class ExpressionPane(PlotPane):
         in_order = self.rows, self.kind, self.genes, self.scaled, self.canvas
         for one, following in pairwise(in_order):
             self.setTabOrder(one, following)
-        self.canvas.clicked.connect(self._pick)
+        self.canvas.clicked.connect(self._on_plot_clicked)
         self.genes.editingFinished.connect(self.refresh)
-        self.listen(self.refresh, session.clusters.changed, session.state_changed)
-        self.listen(self.catch_up, session.dataset_changed, session.columns_changed)
+        self.connect_while_open(
+            self.refresh, session.clusters.changed, session.state_changed
+        )
+        self.connect_while_open(
+            self.update_view, session.dataset_changed, session.columns_changed
+        )
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""
-        self._search.stop()
+        self._search_jobs.stop()
         self._request = ()
-        self.result = self._rows = None
-        self._draw()
+        self.result = self._groups = None
+        self._update_plot()
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Offer the present columns, and show figures of the present groups."""
-        self._offer_columns()
+        self._offer_groupings()
         self.refresh()
 
     def refresh(self, *event: object) -> None:
@@ -113,19 +123,19 @@ class ExpressionPane(PlotPane):
         rows = assign_rows(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
         request = dataset, choice, names, rows.codes.tobytes()
-        self._rows = Rows(rows, choice, tuple(session.clusters.clustering.by_id))
+        self._groups = Rows(rows, choice, tuple(session.clusters.clustering.by_id))
         if request != self._request:
             self._request = request
             find = partial(iter_cluster_expression, dataset, rows, names)
-            self._search.submit(find)
+            self._search_jobs.submit(find)
         else:
-            self._draw()
+            self._update_plot()
 
     # Inside
 
-    def _plot(self) -> ExpressionPlot | None:
+    def _make_plot(self) -> ExpressionPlot | None:
         """Return the result as a plot; None without one."""
-        result, rows = self.result, self._rows
+        result, rows = self.result, self._groups
         if result is None or rows is None:
             return None
         summary, is_scaled = result.summary, self.scaled.isChecked()
@@ -148,7 +158,7 @@ class ExpressionPane(PlotPane):
         plot: ExpressionPlot = kind(title=title, **parts)
         return plot
 
-    def _offer_columns(self) -> None:
+    def _offer_groupings(self) -> None:
         """Let groups be of columns, and call genes what they are."""
         dataset, choices = self._session.dataset, [CLUSTERS]
         example = "CD3D, MS4A1"
@@ -164,25 +174,25 @@ class ExpressionPane(PlotPane):
         self.scaled.setText(replace_gene_word("Scale genes", dataset))
         self.scaled.setToolTip(replace_gene_word(SCALED_TIP, dataset))
 
-    def _on_failed(self, message: str) -> None:
+    def _on_comparison_failed(self, message: str) -> None:
         self.result, self._request = None, ()  # asked again where it is wanted again
-        self._draw()
+        self._update_plot()
         self.state.show_text(message, "warning")
 
-    def _on_result(self, result: ClusterExpression) -> None:
+    def _on_expression_compared(self, result: ClusterExpression) -> None:
         self.result = result
-        self._draw()
+        self._update_plot()
 
-    def _draw(self, *event: object) -> None:
+    def _update_plot(self, *event: object) -> None:
         """Show the result, under the names that the groups have by now."""
-        if not self._search.is_busy:
+        if not self._search_jobs.is_busy:
             note = "" if self.result is None else self.result.note
             self.state.show_text(note, "warning")
-            self.canvas.show_plot(self._plot(), is_scrolled=True)
+            self.canvas.show_plot(self._make_plot(), is_scrolled=True)
 
-    def _cell_at(self, x: float, y: float) -> tuple[int | None, int | None]:
+    def _find_group_and_gene(self, x: float, y: float) -> tuple[int | None, int | None]:
         """Return the group and the gene at a position; None outside."""
-        is_other = self._search.is_busy or self.canvas.needs_paint  # than what is seen
+        is_other = self._search_jobs.is_busy or self.canvas.needs_paint  # than what is seen
         if self.result is None or is_other:
             return None, None
         group, gene = round(x), round(y)
@@ -191,8 +201,12 @@ class ExpressionPane(PlotPane):
             gene if 0 <= gene < len(self.result.genes) else None,
         )
 
-    def _tip(self, x: float, y: float) -> str:
-        (group, gene), result, rows = self._cell_at(x, y), self.result, self._rows
+    def _make_tooltip(self, x: float, y: float) -> str:
+        (group, gene), result, rows = (
+            self._find_group_and_gene(x, y),
+            self.result,
+            self._groups,
+        )
         if result is None or rows is None or (group is None and gene is None):
             return ""
         if group is None:
@@ -206,17 +220,17 @@ class ExpressionPane(PlotPane):
         title = f"{result.genes[gene]} in {name}"
         return f"{title}\nmean {mean:.3g}, above 0 in {share_text(share)} of {size}"
 
-    def _pick(self, x: float, y: float, is_added: bool) -> None:
+    def _on_plot_clicked(self, x: float, y: float, is_added: bool) -> None:
         """Choose a group by its name or a dot; colour by a gene by its name."""
-        (group, gene), result = self._cell_at(x, y), self.result
+        (group, gene), result = self._find_group_and_gene(x, y), self.result
         if group is not None:
-            self._choose(group, is_added)
+            self._select_group(group, is_added)
         elif result is not None and gene is not None:
             self._color(result.genes[gene])
 
-    def _choose(self, group: int, is_added: bool) -> None:
+    def _select_group(self, group: int, is_added: bool) -> None:
         """Select a cluster or the points of a group, if the map still has them."""
-        selection, rows = self._session.selection, self._rows
+        selection, rows = self._session.selection, self._groups
         if rows is None:
             return
         if rows.choice != CLUSTERS:

@@ -55,7 +55,7 @@ class FirmnessStrip(QWidget):
         self.setVisible(cuts is not None)
         self.update()
 
-    def text(self, n_clusters: int) -> str:
+    def describe_number(self, n_clusters: int) -> str:
         """Return what is known of a number, as a sentence; "" where nothing is."""
         cut = None if self.firmness is None else self.firmness.of(n_clusters)
         if cut is None:
@@ -67,9 +67,9 @@ class FirmnessStrip(QWidget):
             sentence += SUGGESTED.format(use) if number == n_clusters else ""
         return sentence
 
-    def middle_of(self, n_clusters: int) -> int:
+    def find_bar_middle(self, n_clusters: int) -> int:
         """Return the middle of a number's bar, in pixels from the left."""
-        return round((n_clusters - MIN_CLUSTERS + 0.5) * self._width())
+        return round((n_clusters - MIN_CLUSTERS + 0.5) * self._bar_width())
 
     # Qt
 
@@ -86,10 +86,10 @@ class FirmnessStrip(QWidget):
             painter.drawText(self.rect().adjusted(5, 0, 0, 0), middle, NONE_FIRM)
             return
         for cut in cuts:
-            height, middle = 1.0, self.middle_of(cut.n_clusters)
+            height, middle = 1.0, self.find_bar_middle(cut.n_clusters)
             if cut.is_firm and cut.separation is not None:
                 height = MIN_BAR + (BARS - MIN_BAR) * cut.separation.beyond
-            width = max(2.0, self._width() - 2)
+            width = max(2.0, self._bar_width() - 2)
             bar = QRectF(middle - width / 2, BARS - height, width, height)
             color = line if cut.is_firm else dim
             painter.fillRect(bar, text if cut.n_clusters in marked else color)
@@ -100,21 +100,21 @@ class FirmnessStrip(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Say what is known of the number under the mouse."""
-        text = self.text(self._number_at(event.position()))
+        text = self.describe_number(self._number_at(event.position()))
         self.setToolTip(f"{text} {WHAT}".strip())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Pick the number under the mouse; below the bars that which is written."""
         number = self._number_at(event.position())
-        if self.text(number) and event.button() == Qt.MouseButton.LeftButton:
+        if self.describe_number(number) and event.button() == Qt.MouseButton.LeftButton:
             self.picked.emit(number)
 
     # Inside
 
-    def _width(self) -> float:
+    def _bar_width(self) -> float:
         return self.width() / (MAX_CLUSTERS - MIN_CLUSTERS + 1)
 
     def _number_at(self, position: QPointF) -> int:
         if position.y() > BARS and self._suggested:
             return self._suggested[0 if position.x() < self.width() / 2 else -1]
-        return MIN_CLUSTERS + int(position.x() / self._width())
+        return MIN_CLUSTERS + int(position.x() / self._bar_width())

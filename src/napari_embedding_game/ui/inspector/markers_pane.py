@@ -47,7 +47,7 @@ from napari_embedding_game.ui.style.layouts import (
 )
 from napari_embedding_game.ui.style.table import Table, TableColumn
 from napari_embedding_game.ui.tasks.save_dialog import save
-from napari_embedding_game.ui.tasks.worker import PaneJobs
+from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 from napari_embedding_game.ui.workspace import Workspace
 
 SAMPLES_TIP = (
@@ -124,7 +124,7 @@ class MarkersPane(Listener):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(session := workspace.session)
         self.workspace = workspace
-        self._search = PaneJobs(
+        self._search = PaneJobRunner(
             self, "Comparing …", self._show, self._show_text, self._show_none
         )
         self.compared: Compared | None = None
@@ -134,7 +134,7 @@ class MarkersPane(Listener):
         self._request: object = None
         """The latest request: the title, the points and the test."""
         self.against, self.test, self.first, self.second = (
-            ChoiceBox(tip, self.catch_up, n_letters=6)
+            ChoiceBox(tip, self.update_view, n_letters=6)
             for tip in (
                 AGAINST_TIP,
                 f"The test, as in scanpy. Samples: {SAMPLES_TIP}",
@@ -162,15 +162,17 @@ class MarkersPane(Listener):
         self.table.rows_picked.connect(lambda names, _: list(map(color, names)))
         self._show_text("")
         data_changes = session.dataset_changed, session.columns_changed
-        self.listen(self.catch_up, session.selection.changed, *data_changes)
-        self.follow(self._follow)
+        self.connect_while_open(
+            self.update_view, session.selection.changed, *data_changes
+        )
+        self.connect_to_map_changes(self._follow)
 
     @property
     def result(self) -> MarkerTable | None:
         """All columns of what is shown, by falling score; None while nothing is."""
         return None if self.compared is None else self.compared.markers
 
-    def catch_up(self, *event: object) -> None:
+    def update_view(self, *event: object) -> None:
         """Compare the selection, unless that is the latest request."""
         dataset, selection = self._session.dataset, self._session.selection
         self._offer()
@@ -207,14 +209,14 @@ class MarkersPane(Listener):
 
     def clear_data(self) -> None:
         """Show nothing of data that are gone."""
-        self._has_missed, self._request = True, None
+        self._is_outdated, self._request = True, None
         self._search.stop()
         self._show_none("")
 
     def _follow(self) -> None:
         """Compare again if clusters, or their names, have changed since."""
         if not self._session.is_moving:
-            self.catch_up()
+            self.update_view()
 
     def _offer(self) -> None:
         """Offer what can be compared now; what was chosen stays, if it can."""

@@ -13,7 +13,7 @@ from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
 from napari_embedding_game.ui.style.layouts import frameless_tabs, vertical_box
-from napari_embedding_game.ui.tasks.save_dialog import save
+from napari_embedding_game.ui.tasks.save_dialog import ask_and_save
 
 FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
 """Endings of figures with what they are called."""
@@ -37,7 +37,7 @@ class PlotsTab(QWidget):
         self.saved.setText("Save…")
         self.saved.setProperty("role", "edit")
         self.saved.setToolTip(SAVE_TIP)
-        self.saved.clicked.connect(self._save)
+        self.saved.clicked.connect(self._save_shown_plot)
         self.tabs = frameless_tabs(self.saved)
         self.tabs.addTab(self.volcano, "Volcano")
         self.tabs.addTab(self.expression, "Expression")
@@ -45,7 +45,7 @@ class PlotsTab(QWidget):
         self.tabs.setCurrentWidget(self.expression)
         self.setLayout(vertical_box(self.tabs, margins=(0, 4, 0, 4)))
 
-    def _save(self) -> None:
+    def _save_shown_plot(self) -> None:
         """Save the plot that is seen."""
         pane, compared = self.tabs.currentWidget(), self._markers.compared
         plot = pane.canvas.plot
@@ -53,13 +53,15 @@ class PlotsTab(QWidget):
             pane.state.show_text(NOTHING)
         else:
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
-            message = save_plot(plot, self, self._session, name.replace(" ", "_"))
+            message = ask_and_save_plot(
+                plot, self, self._session, name.replace(" ", "_")
+            )
             if message:
                 pane.state.show_text(message)
                 if pane is self.volcano and compared is not None:
                     self._session.store_comparison(compared.groups)
 
 
-def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
+def ask_and_save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
     """Ask for a file and write a plot; return what came of it in a sentence."""
-    return save(parent, session, name, FIGURES, partial(write_plot, plot))
+    return ask_and_save(parent, session, name, FIGURES, partial(write_plot, plot))

@@ -56,7 +56,7 @@ class ScatterPlot(Plot):
     def paint(self, axes: Any) -> None:
         """Draw the points in random order: neither of two mixed groups covers."""
         across, up = self.axes
-        axes.set(xlim=_limits(across), ylim=_limits(up))
+        axes.set(xlim=_find_axis_limits(across), ylim=_find_axis_limits(up))
         axes.set(xlabel=escape_dollars(across.name), ylabel=escape_dollars(up.name))
         axes.spines[["top", "right"]].set_visible(False)
         order = np.random.default_rng(0).permutation(len(across))
@@ -88,21 +88,21 @@ class ScatterPane(PlotPane):
         self._gate: tuple[list[float], list[float]] | None = None
         self.names = QStringListModel(self)
         """What can be an axis."""
-        self.across, self.up = self._field(), self._field()
+        self.across, self.up = self._make_name_field(), self._make_name_field()
         self.head.addLayout(form_layout(("Across", self.across), ("Up", self.up)))
         self.setTabOrder(self.up, self.canvas)
-        self.canvas.dragged.connect(self._select)
+        self.canvas.dragged.connect(self._on_gate_dragged)
         self.canvas.clicked.connect(lambda *_: session.selection.clear())
         clusters, selection = session.clusters.changed, session.selection.changed
         events = session.state_changed, session.dataset_changed, session.columns_changed
-        self.listen(self.catch_up, clusters, selection, *events)
+        self.connect_while_open(self.update_view, clusters, selection, *events)
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""
         self._obs = None
-        self._show(None)
+        self._show_axes(None)
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Show the present data in the colours of the present clusters."""
         dataset = self._session.dataset
         if dataset is not None and dataset.obs is not self._obs:
@@ -115,16 +115,16 @@ class ScatterPane(PlotPane):
                 if is_other and field.text() not in names:  # of former data
                     field.clear()
             self.names.setStringList(names)
-            self._on_names()
+            self._on_names_entered()
         points = self._session.selection.points
         if self._gated is not None and not np.array_equal(points, self._gated):
             self._gated = self._gate = None  # something else was selected
             self._show_correlation()
-        self.canvas.show_plot(self._plot())
+        self.canvas.show_plot(self._make_plot())
 
     # Inside
 
-    def _plot(self) -> ScatterPlot | None:
+    def _make_plot(self) -> ScatterPlot | None:
         """Return the points at the two numbers; None where there are none."""
         session = self._session
         if session.snapshot is None or self._axes is None:
@@ -137,24 +137,24 @@ class ScatterPane(PlotPane):
             gate=self._gate,
         )
 
-    def _field(self) -> QLineEdit:
+    def _make_name_field(self) -> QLineEdit:
         field = QLineEdit()
         field.setClearButtonEnabled(True)
         offer = QCompleter(self.names, field)
         offer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         offer.setFilterMode(Qt.MatchFlag.MatchContains)
         offer.setMaxVisibleItems(MAX_OFFERED)
-        offer.activated.connect(lambda _: self._on_names())
+        offer.activated.connect(lambda _: self._on_names_entered())
         field.setCompleter(offer)
-        field.editingFinished.connect(self._on_names)
+        field.editingFinished.connect(self._on_names_entered)
         return field
 
-    def _on_names(self) -> None:
+    def _on_names_entered(self) -> None:
         """Show other axes, once both are named."""
         dataset = self._session.dataset
         names = self.across.text().strip(), self.up.text().strip()
         if dataset is None or not all(names):
-            self._show(None, replace_gene_word(HINT, dataset))
+            self._show_axes(None, replace_gene_word(HINT, dataset))
             return
         if self._axes is not None and names == tuple(a.name for a in self._axes):
             return
@@ -164,14 +164,14 @@ class ScatterPane(PlotPane):
                 find_axis_values(dataset, names[1]),
             )
         except DataError as error:
-            self._show(None, str(error), "warning")
+            self._show_axes(None, str(error), "warning")
             return
         for field, axis in zip((self.across, self.up), axes, strict=True):
             field.setText(axis.name)
-        self._show(axes)
+        self._show_axes(axes)
         self._show_correlation()
 
-    def _show(
+    def _show_axes(
         self,
         axes: tuple[pd.Series, pd.Series] | None,
         text: str = "",
@@ -179,7 +179,7 @@ class ScatterPane(PlotPane):
     ) -> None:
         self._axes, self._gated, self._gate = axes, None, None
         self.state.show_text(text, role)
-        self.canvas.show_plot(self._plot())
+        self.canvas.show_plot(self._make_plot())
 
     def _show_correlation(self) -> None:
         if self._axes is not None:
@@ -187,7 +187,9 @@ class ScatterPane(PlotPane):
             text = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
             self.state.show_text(f"{text}Drag to select points.")
 
-    def _select(self, x: float, y: float, to_x: float, to_y: float, adds: bool) -> None:
+    def _on_gate_dragged(
+        self, x: float, y: float, to_x: float, to_y: float, adds: bool
+    ) -> None:
         """Select the points in a gate, or add them."""
         selection = self._session.selection
         if self._axes is None or self._session.snapshot is None:
@@ -206,7 +208,7 @@ class ScatterPane(PlotPane):
         )
 
 
-def _limits(axis: pd.Series) -> tuple[float, float]:
+def _find_axis_limits(axis: pd.Series) -> tuple[float, float]:
     """Return the ends of an axis: beyond the lowest and the highest value."""
     low, high = value_extent(axis.to_numpy())
     return low - MARGIN * (high - low), high + MARGIN * (high - low)

@@ -46,22 +46,22 @@ class SearchBox(QLineEdit):
         self._completer.setMaxVisibleItems(MAX_HITS)
         self._completer.setWidget(self)
         activated = self._completer.activated[QModelIndex]
-        activated.connect(lambda index: self._choose(index.row()))
+        activated.connect(lambda index: self._take_hit(index.row()))
         self.setPlaceholderText("Find a cluster, gene, row or text  ( / )")
         self.setToolTip(TIP)
         self.setAccessibleName("Find")
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._offer_matches)
-        self.returnPressed.connect(self._choose)
+        self.returnPressed.connect(self._take_hit)
         changed = workspace.session.dataset_changed
-        Connections(self).connect(self.begin_anew, changed)
+        Connections(self).connect(self.clear_search, changed)
 
-    def begin(self) -> None:
+    def take_focus(self) -> None:
         """Put the cursor here."""
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.selectAll()
 
-    def begin_anew(self, event: object = None) -> None:
+    def clear_search(self, event: object = None) -> None:
         """Forget what was typed, and what it found."""
         self.clear()
         self.hits = []
@@ -72,21 +72,21 @@ class SearchBox(QLineEdit):
         if event.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(event)
             return
-        self.begin_anew()
+        self.clear_search()
         self.clearFocus()
         parent = self.parentWidget()
         if parent is not None:
             parent.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _offer_matches(self, text: str) -> None:
-        self.hits = self._matches(text.strip())
+        self.hits = self._find_matches(text.strip())
         self._model.setStringList([f"{name}   ({kind})" for kind, name in self.hits])
         if self.hits:
             self._completer.complete()
         else:
             self._completer.popup().hide()
 
-    def _choose(self, index: int | None = None) -> None:
+    def _take_hit(self, index: int | None = None) -> None:
         """Take a hit, by default what the arrow keys have marked, or the first."""
         if index is None:
             index = max(0, self._completer.popup().currentIndex().row())
@@ -110,7 +110,9 @@ class SearchBox(QLineEdit):
             session.selection.select_points(rows)
             self._workspace.reveal.emit(int(rows[0]))
         elif kind == TEXTS:
-            are_of = np.array([_has(text, name) for text in dataset.texts or ()], bool)
+            are_of = np.array(
+                [_contains_text(text, name) for text in dataset.texts or ()], bool
+            )
             session.selection.toggle_points(are_of, is_added=False)
             if not are_of.any():
                 session.show_message(f'No text has "{name}".')
@@ -118,7 +120,7 @@ class SearchBox(QLineEdit):
             choice_of = choice_of_column if kind == COLUMN else choice_of_feature
             session.look.color_by = choice_of(name, dataset)
 
-    def _matches(self, text: str) -> list[tuple[str, str]]:
+    def _find_matches(self, text: str) -> list[tuple[str, str]]:
         """Return kind and name of what is a text, then begins with it or contains it.
 
         What comes first is found first, in any case; 60,000 names take some 10 ms.
@@ -129,8 +131,8 @@ class SearchBox(QLineEdit):
         if dataset is not None and re.fullmatch(ENSEMBL, text, re.IGNORECASE):
             genes = dataset.find_profile_columns([text]).indices
             names = (dataset.profile_names[index] for index in genes)
-            ranked[0].extend((_kind_of_values(dataset), name) for name in names)
-        for kind, names in self._names(text) if query else ():
+            ranked[0].extend((_name_value_kind(dataset), name) for name in names)
+        for kind, names in self._iter_searchable_names(text) if query else ():
             for name in names:
                 folded = name.casefold()
                 if query in folded:
@@ -138,11 +140,13 @@ class SearchBox(QLineEdit):
                     ranked[rank].append((kind, name))
         matches = [hit for hits in ranked for hit in dict.fromkeys(hits)][:MAX_HITS]
         texts = None if dataset is None or not query else dataset.texts
-        if texts and (len(texts) > MAX_ROWS or any(_has(one, query) for one in texts)):
+        if texts and (
+            len(texts) > MAX_ROWS or any(_contains_text(one, query) for one in texts)
+        ):
             matches.append((TEXTS, text))
         return matches
 
-    def _names(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
+    def _iter_searchable_names(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield all that can be searched by a text, and what it is."""
         session = self._workspace.session
         dataset = session.dataset
@@ -151,7 +155,7 @@ class SearchBox(QLineEdit):
         yield CLUSTER, [cluster.name for cluster in session.clusters.clusters]
         yield COLUMN, informative_metadata_columns(dataset)
         if dataset.images is None:  # else these are pixels
-            yield _kind_of_values(dataset), dataset.profile_names
+            yield _name_value_kind(dataset), dataset.profile_names
         rows = dataset.obs.index
         if len(rows) > MAX_ROWS:
             is_number = rows.dtype.kind in "iu" and text.isdecimal()
@@ -159,9 +163,9 @@ class SearchBox(QLineEdit):
         yield ROW, rows.astype(str).tolist()
 
 
-def _kind_of_values(dataset: Dataset) -> str:
+def _name_value_kind(dataset: Dataset) -> str:
     return VALUE if dataset.column_noun == COLUMN else dataset.column_noun
 
 
-def _has(text: str, part: str) -> bool:
+def _contains_text(text: str, part: str) -> bool:
     return part.casefold() in text.casefold()

@@ -27,7 +27,7 @@ from napari_embedding_game.ui.images.row_pictures import (
     make_row_pictures,
     shown_channels,
 )
-from napari_embedding_game.ui.inspector.cluster_edits import menu_button
+from napari_embedding_game.ui.inspector.cluster_edits import make_menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.two_clusters import TwoClusters
 from napari_embedding_game.ui.style.coloring import composition_columns, name_in_file
@@ -45,7 +45,7 @@ from napari_embedding_game.ui.style.layouts import (
     widget_with_layout,
 )
 from napari_embedding_game.ui.style.table import Bar, Table, TableColumn
-from napari_embedding_game.ui.tasks.worker import PaneJobs
+from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 from napari_embedding_game.ui.workspace import Workspace
 
 HINT_NO_CLUSTER = (
@@ -97,13 +97,13 @@ class SelectionTab(Listener):
         self._context: tuple[int, ...] = ()
         """Clusters that were selected last, one of whose points may be now."""
         self.report: ClusterReport | None = None
-        shows = self._on_report, self._show_busy, self._show_hint
-        self._reporting = PaneJobs(self, HINT_LOOKING, *shows, finishes=True)
+        shows = self._on_report_made, self._show_busy_text, self._show_hint
+        self._report_jobs = PaneJobRunner(self, HINT_LOOKING, *shows, finishes=True)
         self.hint, self.numbers = Text(), Text()
         self.title, self.note = QLineEdit(), Text(role="plain")
         self.two = TwoClusters(session)
-        self.column = ChoiceBox(COLUMN_TIP, self._describe)
-        self.channels, self._channel_menu = menu_button("Channels", "")
+        self.column = ChoiceBox(COLUMN_TIP, self._update_report)
+        self.channels, self._channel_menu = make_menu_button("Channels", "")
         bars, shares = (
             (TableColumn(""), TableColumn("", is_bar=True)),
             TableColumn("", "", share_text),
@@ -116,26 +116,28 @@ class SelectionTab(Listener):
             TableColumn("Text"), is_many=True, has_head=False, wraps=True
         )
         self.markers = MarkersPane(workspace)
-        self.thumbnails = PictureGrid(self._on_pick)
-        self._images_heard = Connections(self)
-        self._cut_soon = qdebounced(self._refresh_pictures, DELAY_MS, parent=self)
-        self._build(actions)
-        self._connect()
+        self.thumbnails = PictureGrid(self._on_rows_picked)
+        self._image_connections = Connections(self)
+        self._cut_soon = qdebounced(self._on_images_changed, DELAY_MS, parent=self)
+        self._lay_out_views(actions)
+        self._connect_views()
 
     def edit_name(self) -> None:
         """Put the cursor into the name."""
         self.title.clearFocus()
-        self._show_names(self._described())  # also before the report has come
+        self._show_title_and_notes(
+            self._described_clusters()
+        )  # also before the report has come
         self.title.setFocus()
         self.title.selectAll()
 
-    def discard_name(self) -> None:
+    def discard_typed_name(self) -> None:
         """Leave the name as it is, whatever was typed."""
         self.title.setModified(False)
         self.setFocus()  # keys are for the dock again
-        self._show_names(self._described())
+        self._show_title_and_notes(self._described_clusters())
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Show what is selected by now, and nothing of what was picked in it before."""
         self._context = self._session.selection.clusters
         self.refresh()
@@ -149,13 +151,13 @@ class SelectionTab(Listener):
             is_other, self._cut_of = cut_of[:1] != self._cut_of[:1], cut_of
             images = getattr(dataset, "images", None)
             if any(x is not None for x in (linked, images, self.thumbnails.pictures)):
-                self._show_pictures()
-            self._offer_tabs(dataset, is_other)
-        self._describe()
+                self._recut_pictures()
+            self._show_available_tabs(dataset, is_other)
+        self._update_report()
 
     # Making
 
-    def _build(self, actions: tuple[QWidget, ...]) -> None:
+    def _lay_out_views(self, actions: tuple[QWidget, ...]) -> None:
         self.title.setProperty("role", "title")
         self.title.setFrame(False)
         self.title.setAccessibleName("Name")
@@ -183,23 +185,23 @@ class SelectionTab(Listener):
         self.setLayout(outside)
         self._show_hint(HINT_NO_CLUSTER)
 
-    def _connect(self) -> None:
+    def _connect_views(self) -> None:
         session = self._session
-        self.listen(self._on_selection, session.selection.changed)
-        self.follow(self.refresh)
+        self.connect_while_open(self._on_selection_changed, session.selection.changed)
+        self.connect_to_map_changes(self.refresh)
         changes = session.dataset_changed, session.columns_changed
         changes += (session.look.events.color_by,)
-        self.listen(self.refresh, *changes, self.workspace.linked.changed)
-        self.title.editingFinished.connect(self._on_name)
-        self.composition.rows_picked.connect(self._on_levels)
+        self.connect_while_open(self.refresh, *changes, self.workspace.linked.changed)
+        self.title.editingFinished.connect(self._on_name_edited)
+        self.composition.rows_picked.connect(self._on_levels_picked)
         self.texts.rows_picked.connect(
-            lambda rows, _: self._on_pick(np.array(rows, int))
+            lambda rows, _: self._on_rows_picked(np.array(rows, int))
         )
-        self.tabs.currentChanged.connect(self._on_tab)
+        self.tabs.currentChanged.connect(self._on_tab_changed)
 
     # What happens
 
-    def _on_name(self) -> None:
+    def _on_name_edited(self) -> None:
         dataset, cluster, listed = self._titled
         is_typed = cluster is not None and self.title.isModified()
         if is_typed:
@@ -208,7 +210,9 @@ class SelectionTab(Listener):
                 self.setFocus()
         if is_typed and self._session.shows_dataset(dataset):
             self.renamed.emit(cluster, self.title.text(), listed)
-        self._show_names(self._described())  # as it is, where that was refused
+        self._show_title_and_notes(
+            self._described_clusters()
+        )  # as it is, where that was refused
 
     def _offer_columns(self) -> None:
         """Offer columns: first what a cell is; that of the colours once it has them."""
@@ -222,8 +226,8 @@ class SelectionTab(Listener):
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone."""
-        self._reporting.stop()
-        self._watch(None)
+        self._report_jobs.stop()
+        self._watch_image_looks(None)
         self.report, self._color_by = None, ""
         self.column.set_choices(())
         self._cut_of, self._titled = (), (None, None, None)
@@ -232,15 +236,15 @@ class SelectionTab(Listener):
         for table in (self.texts, self.differences):
             table.show_frame(pd.DataFrame())
 
-    def _watch(self, linked: ObjectLayers | None) -> None:
+    def _watch_image_looks(self, linked: ObjectLayers | None) -> None:
         """Follow how the images of these layers look, and no others any more."""
         self._cut_soon.cancel()
-        self._images_heard.close()
+        self._image_connections.close()
         if linked is not None:
             looks = appearance_events(linked)
-            self._images_heard.connect(lambda _: self._cut_soon.throttle(), *looks)
+            self._image_connections.connect(lambda _: self._cut_soon.throttle(), *looks)
 
-    def _offer_tabs(self, dataset: Dataset | None, is_other: bool) -> None:
+    def _show_available_tabs(self, dataset: Dataset | None, is_other: bool) -> None:
         """Show a tab for each kind of thing that is known of the rows."""
         if dataset is None:
             return
@@ -258,9 +262,9 @@ class SelectionTab(Listener):
             is_measured = dataset.column_noun == "measure"
             first = next(page for page, is_there in pages.items() if is_there)
             self.tabs.setCurrentWidget(self.differences if is_measured else first)
-        self._on_tab()
+        self._on_tab_changed()
 
-    def _show_pictures(self) -> None:
+    def _recut_pictures(self) -> None:
         """Cut the pictures of the same rows anew, in the channels that are on."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         off = {a.data() for a in self._channel_menu.actions() if not a.isChecked()}
@@ -274,27 +278,27 @@ class SelectionTab(Listener):
                 action.setData(name)
                 action.setCheckable(True)
                 action.setChecked(name not in off)
-                action.toggled.connect(self._refresh_pictures)
+                action.toggled.connect(self._on_images_changed)
         rows = self.thumbnails.rows
-        self._watch(linked)
+        self._watch_image_looks(linked)
         self.thumbnails.set_pictures(make_row_pictures(dataset, linked, off))
         self.thumbnails.set_rows(rows)
 
-    def _refresh_pictures(self, *event: object) -> None:
+    def _on_images_changed(self, *event: object) -> None:
         """Follow an image layer that has other colours, or channels."""
         self._cut_of = self._cut_of[:1]  # the tab that is open stays
-        self._if_open(self.refresh)()
+        self._make_open_only_slot(self.refresh)()
 
-    def _on_selection(self) -> None:
+    def _on_selection_changed(self) -> None:
         selection = self._session.selection
-        if self._is_picking or self._is_in_view():
-            self._follow(selection.rows)
+        if self._is_picking or self._is_selected_row_shown():
+            self._mark_rows(selection.rows)
             self.two.refresh()
             return  # one of the pictures or texts, which stay
         self._context = selection.clusters
-        self._describe()
+        self._update_report()
 
-    def _is_in_view(self) -> bool:
+    def _is_selected_row_shown(self) -> bool:
         """Whether one point is selected whose picture or text is among those shown."""
         selection, rows = self._session.selection, self._session.selection.rows
         if not selection.is_of_points or self.report is None or len(rows) != 1:
@@ -304,26 +308,26 @@ class SelectionTab(Listener):
         )
         return bool(indices)
 
-    def _follow(self, rows: _Rows) -> None:
+    def _mark_rows(self, rows: _Rows) -> None:
         """Mark the pictures and texts of these rows."""
         self.thumbnails.select_rows(rows)
         self.texts.select_keys(rows)
 
-    def _on_pick(self, rows: _Rows) -> None:
+    def _on_rows_picked(self, rows: _Rows) -> None:
         self._is_picking = True
         try:
             self._session.selection.select_points(rows)
         finally:
             self._is_picking = False
 
-    def _on_levels(self, levels: list[tuple[str, ...]], is_added: bool) -> None:
+    def _on_levels_picked(self, levels: list[tuple[str, ...]], is_added: bool) -> None:
         """Select the points of some values of the column that is described by."""
         dataset, report = self._session.dataset, self.report
         if dataset is not None and report is not None and levels:
             rows = to_levels(dataset.obs[report.column]).isin(levels[0]).to_numpy()
             self._session.selection.toggle_points(rows, is_added=is_added)
 
-    def _on_tab(self, index: int = 0) -> None:
+    def _on_tab_changed(self, index: int = 0) -> None:
         """Offer channels next to pictures that have several."""
         is_seen = self.tabs.currentWidget() is self.thumbnails
         n_channels = len(self._channel_menu.actions())
@@ -331,7 +335,7 @@ class SelectionTab(Listener):
 
     # Report
 
-    def _describe(self, *event: object) -> None:
+    def _update_report(self, *event: object) -> None:
         """Bring the report up to date, in the background."""
         session, column = self._session, self.column.value or ""
         self.two.refresh()
@@ -339,12 +343,12 @@ class SelectionTab(Listener):
             self.report = None
             self._show_hint(HINT_NO_CLUSTER)
             return
-        clusters = self._described()
+        clusters = self._described_clusters()
         if self.report is not None:
-            self._show_names(clusters)
-        self._ask_for_report(clusters, column)
+            self._show_title_and_notes(clusters)
+        self._request_report(clusters, column)
 
-    def _described(self) -> tuple[int, ...]:
+    def _described_clusters(self) -> tuple[int, ...]:
         """Return the clusters that are described; none: the selected points are.
 
         Who picks a picture of a cluster goes on seeing the cluster.
@@ -354,7 +358,7 @@ class SelectionTab(Listener):
             return selection.clusters
         return tuple(c.id for c in self._session.clusters.find_clusters(self._context))
 
-    def _ask_for_report(self, clusters: tuple[int, ...], column: str) -> None:
+    def _request_report(self, clusters: tuple[int, ...], column: str) -> None:
         session = self._session
         dataset, snapshot = session.dataset, session.snapshot
         assert snapshot is not None
@@ -369,20 +373,26 @@ class SelectionTab(Listener):
                 column=column,
                 n_sampled=MAX_PICTURES,
             )
-            return report, _numbers(report, dataset), clusters
+            return report, _describe_numbers(report, dataset), clusters
 
-        self._reporting.submit(describe)
+        self._report_jobs.submit(describe)
 
-    def _on_report(self, result: tuple[ClusterReport, str, tuple[int, ...]]) -> None:
+    def _on_report_made(
+        self, result: tuple[ClusterReport, str, tuple[int, ...]]
+    ) -> None:
         report, numbers, clusters = result
         selection, dataset = self._session.selection, self._session.dataset
-        if clusters != self._described() or selection.is_empty or dataset is None:
+        if (
+            clusters != self._described_clusters()
+            or selection.is_empty
+            or dataset is None
+        ):
             return
         self.report = report
-        self._show_names(clusters)
+        self._show_title_and_notes(clusters)
         self.hint.show_text()
         self.numbers.show_text(numbers)
-        self.composition.show_frame(_composition(report))
+        self.composition.show_frame(_make_composition_frame(report))
         self.composition.clearSelection()
         rows, objects = report.sampled, dataset.objects
         if self.thumbnails.pictures is not None:
@@ -394,12 +404,12 @@ class SelectionTab(Listener):
             texts = [textwrap.shorten(str(dataset.texts[row]), **style) for row in rows]
             texts = [text or "(empty)" for text in texts]
             self.texts.show_frame(pd.DataFrame({"text": texts}, index=rows))
-        self.differences.show_frame(_differences(report.contrasts))
+        self.differences.show_frame(_make_differences_frame(report.contrasts))
         self._report.show()
         if selection.is_of_points and clusters:
-            self._follow(selection.rows)
+            self._mark_rows(selection.rows)
 
-    def _show_busy(self, words: str) -> None:
+    def _show_busy_text(self, words: str) -> None:
         if self.report is None:
             self._show_hint(words)
 
@@ -408,14 +418,14 @@ class SelectionTab(Listener):
         self.hint.show_text(hint)
         self._report.hide()
 
-    def _show_names(self, clusters: tuple[int, ...]) -> None:
+    def _show_title_and_notes(self, clusters: tuple[int, ...]) -> None:
         notes = [
             cluster.note for cluster in self._session.clusters.find_clusters(clusters)
         ]
         self.note.show_text("\n".join(filter(None, notes)))
         is_one = len(clusters) == 1 and not self._session.selection.is_of_points
         if not self.title.hasFocus():
-            title = self._title(clusters)
+            title = self._make_title(clusters)
             self.title.setText(title)
             self.title.setCursorPosition(0)  # of a long name the beginning is seen
             self.title.setReadOnly(not is_one)
@@ -425,7 +435,7 @@ class SelectionTab(Listener):
             clustering = self._session.clusters.clustering
             self._titled = self._session.dataset, one, clustering
 
-    def _title(self, clusters: tuple[int, ...]) -> str:
+    def _make_title(self, clusters: tuple[int, ...]) -> str:
         present = self._session.clusters.find_clusters(clusters)
         if len(clusters) == 1 and present:
             return present[0].title
@@ -437,7 +447,7 @@ class SelectionTab(Listener):
         return "Selected points"
 
 
-def _composition(report: ClusterReport) -> pd.DataFrame:
+def _make_composition_frame(report: ClusterReport) -> pd.DataFrame:
     """Return a row for each value, by the values that it sums up."""
     frame = report.composition
     if frame.empty:
@@ -447,7 +457,7 @@ def _composition(report: ClusterReport) -> pd.DataFrame:
     return frame.assign(bar=bars).set_index(keys)[["level", "bar", "share"]]
 
 
-def _differences(sizes: pd.Series) -> pd.DataFrame:
+def _make_differences_frame(sizes: pd.Series) -> pd.DataFrame:
     """Return a row for each column; the longest bar reaches an edge."""
     if sizes.empty:
         sizes = pd.Series(np.nan, [NO_DIFFERENCE])
@@ -456,7 +466,7 @@ def _differences(sizes: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"column": sizes.index, "bar": bars, "size": sizes.array})
 
 
-def _numbers(report: ClusterReport, dataset: Dataset) -> str:
+def _describe_numbers(report: ClusterReport, dataset: Dataset) -> str:
     count = count_text(report.size, dataset.row_noun)
     words = [count, f"{share_text(report.share)} of all"]
     if report.stretched_share > 0:

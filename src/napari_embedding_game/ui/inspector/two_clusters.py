@@ -8,8 +8,8 @@ from napari_embedding_game.session.firmness import separation_job
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import push_button, vertical_box
-from napari_embedding_game.ui.tasks.errors import tried
-from napari_embedding_game.ui.tasks.worker import PaneJobs
+from napari_embedding_game.ui.tasks.errors import call_or_show_error
+from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 
 ASK, LOOKING = "Are these two one group?", "Simulating one group and dividing it …"
 TIP = (
@@ -27,7 +27,7 @@ class TwoClusters(QWidget):
         self.ask = push_button(ASK, TIP, self._on_ask, "link")
         self.answer = Text(role="plain")
         say = self.answer.show_text
-        self._job = PaneJobs(self, LOOKING, lambda result: say(str(result)), say)
+        self._job = PaneJobRunner(self, LOOKING, lambda result: say(str(result)), say)
         self._source: tuple[object, ...] = ()
         """The selected clusters, and the clustering that they are of."""
         self.setLayout(vertical_box(self.ask, self.answer, spacing=0))
@@ -45,6 +45,6 @@ class TwoClusters(QWidget):
 
     def _on_ask(self) -> None:
         of = self._session, self._session.selection.clusters
-        job = tried(self.answer.show_text, separation_job, *of)
+        job = call_or_show_error(self.answer.show_text, separation_job, *of)
         if job is not None:
             self._job.submit(job)

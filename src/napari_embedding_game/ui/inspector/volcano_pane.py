@@ -16,18 +16,18 @@ class VolcanoPane(PlotPane):
     """
 
     def __init__(self, markers: MarkersPane) -> None:
-        super().__init__(markers.workspace.session, self._tip)
+        super().__init__(markers.workspace.session, self._make_tooltip)
         self._markers = markers
         markers.visible_with.append(self)
-        self.listen(self.catch_up, markers.compared_changed)
-        self.canvas.clicked.connect(self._pick)
+        self.connect_while_open(self.update_view, markers.compared_changed)
+        self.canvas.clicked.connect(self._on_plot_clicked)
 
     def showEvent(self, event: object) -> None:
         """Compare now what was selected while nobody looked."""
         super().showEvent(event)
-        self._markers.catch_up_if_missed()
+        self._markers.update_view_if_outdated()
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Show what was compared."""
         self.state.show_text(self._markers.state.text())
         compared = self._markers.compared
@@ -35,20 +35,20 @@ class VolcanoPane(PlotPane):
         if plot is not self.canvas.plot:
             self.canvas.show_plot(plot)
 
-    def _row_at(self, x: float, y: float) -> int | None:
+    def _find_gene_at(self, x: float, y: float) -> int | None:
         plot = self.canvas.plot
         if plot is None or self.canvas.needs_paint:  # what is seen is another
             return None
         return self.canvas.nearest_position_index(plot.gene_positions(), x, y)
 
-    def _pick(self, x: float, y: float, is_added: bool) -> None:
-        row = self._row_at(x, y)
+    def _on_plot_clicked(self, x: float, y: float, is_added: bool) -> None:
+        row = self._find_gene_at(x, y)
         if row is not None:
             name = str(self.canvas.plot.names[row])
             self._markers.workspace.color_by_value(name)
 
-    def _tip(self, x: float, y: float) -> str:
-        row, genes = self._row_at(x, y), self._markers.result
+    def _make_tooltip(self, x: float, y: float) -> str:
+        row, genes = self._find_gene_at(x, y), self._markers.result
         if row is None or genes is None:
             return HINT
         return (

@@ -21,7 +21,7 @@ class CompilationWatch(QObject):
 
     changed = Signal()
     """Another function is being compiled, or none any more."""
-    _noted = Signal(bool)
+    _event_reported = Signal(bool)
     """Brings to the thread of the window that one has begun, or has ended."""
 
     def __init__(self, parent: QObject) -> None:
@@ -30,8 +30,8 @@ class CompilationWatch(QObject):
         self.is_compiling = False
         self._n_open = 0
         self._quiet = QTimer(self, singleShot=True, interval=QUIET_MS)
-        self._quiet.timeout.connect(self._on_quiet)
-        self._noted.connect(self._on_noted)
+        self._quiet.timeout.connect(self._on_compilation_ended)
+        self._event_reported.connect(self._on_event_reported)
         self._listener = _Listener(self)
         numba_event.register(KIND, self._listener)
 
@@ -40,12 +40,12 @@ class CompilationWatch(QObject):
         with suppress(ValueError):  # it has been stopped before
             numba_event.unregister(KIND, self._listener)
 
-    def note(self, is_begun: bool) -> None:
+    def report_event(self, is_begun: bool) -> None:
         """Note from any thread that a function is begun, or ended."""
         with suppress(RuntimeError):  # the window is gone: nobody asks
-            self._noted.emit(is_begun)
+            self._event_reported.emit(is_begun)
 
-    def _on_noted(self, is_begun: bool) -> None:
+    def _on_event_reported(self, is_begun: bool) -> None:
         self._n_open += 1 if is_begun else -1
         self.n_begun += is_begun
         if is_begun:
@@ -56,7 +56,7 @@ class CompilationWatch(QObject):
             self._n_open = 0
             self._quiet.start()
 
-    def _on_quiet(self) -> None:
+    def _on_compilation_ended(self) -> None:
         self.is_compiling = False
         self.changed.emit()
 
@@ -68,7 +68,7 @@ class _Listener(numba_event.Listener):
         self._watch = watch
 
     def on_start(self, event: object) -> None:
-        self._watch.note(True)
+        self._watch.report_event(True)
 
     def on_end(self, event: object) -> None:
-        self._watch.note(False)
+        self._watch.report_event(False)

@@ -16,7 +16,9 @@ from napari_embedding_game.session.session import error_text
 logger = logging.getLogger(__name__)
 
 
-def tried(show: Callable[[str], object], act: Callable[..., Any], *args: Any) -> Any:
+def call_or_show_error(
+    show: Callable[[str], object], act: Callable[..., Any], *args: Any
+) -> Any:
     """Return what comes of an act; show why, and return None, where it is refused."""
     try:
         return act(*args)

@@ -45,12 +45,12 @@ def write_film(
 
     maps = (frame.embedding for frame in replay_frames(X, record, N_FRAMES))
     with atomic_write(path) as temporary:
-        pictures = np.stack(list(_paint(maps, colors, facing)))
+        pictures = np.stack(list(_paint_frames(maps, colors, facing)))
         times = [FRAME_MS] * (len(pictures) - 1) + [LAST_MS]
         imageio.imwrite(temporary, pictures, extension=".gif", duration=times, loop=0)
 
 
-def _paint(
+def _paint_frames(
     maps: Iterable[NDArray[np.floating]],
     colors: NDArray[np.floating],
     facing: NDArray[np.floating],

@@ -36,7 +36,7 @@ from napari_embedding_game.ui.images.linked_layers import (
     selectable_labels_layers,
 )
 from napari_embedding_game.ui.tasks.session_store import SessionStore
-from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
+from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, JobRunner
 from napari_embedding_game.ui.workspace import Workspace
 
 MAP_KEPT = "The map of {} is kept: Data > Open other data > Recent maps."
@@ -45,7 +45,7 @@ MAX_GUESS = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ReadRequest:
     """A source that is being read, and how.
 
     ``linked``: the layers that show its objects. ``is_again``: whether it is the source
@@ -74,29 +74,35 @@ class ReadingTask(QObject):
         super().__init__()
         self.viewer, self.workspace, self.store = viewer, workspace, store
         self._maps = workspace.maps
-        self.request: Request | None = None
+        self.request: ReadRequest | None = None
         """What is being read, if that is no session file."""
-        self.refused: Request | None = None
+        self.refused_request: ReadRequest | None = None
         """What was not read, as some of its rows have missing values."""
         self.stage: Stage | None = None
         """How far reading is; None when nothing is read."""
-        self.jobs = Latest(
-            self, self._on_read, self._on_failed, self._set_stage, at_once=True
+        self.jobs = JobRunner(
+            self,
+            self._on_source_read,
+            self._on_reading_failed,
+            self._set_stage,
+            at_once=True,
         )
         """Busy while something is read."""
         self._then: Callable[[Any], None] = lambda result: None
         start_reading_process()
 
     @property
-    def latest(self) -> Request | None:
+    def latest_request(self) -> ReadRequest | None:
         """What is being read, or else how what is on show was; None without either."""
         read = self._maps.read_result
         if self.request is not None or read is None:
             return self.request
-        return Request(read.source, read.options, self.workspace.linked.current, True)
+        return ReadRequest(
+            read.source, read.options, self.workspace.linked.current, True
+        )
 
     @property
-    def read(self) -> ReadResult | None:
+    def shown_read_result(self) -> ReadResult | None:
         """How what is on show was read; None while other data are read."""
         request, read = self.request, self._maps.read_result
         if request is None or request.is_again or read is None:
@@ -119,24 +125,26 @@ class ReadingTask(QObject):
 
         ``linked``: the layers that show its objects. ``then``: called if all went well.
         """
-        self._load(Request(source, options, linked), then)
+        self._load_request(ReadRequest(source, options, linked), then)
 
-    def reload(self, then: Callable[[], None] | None = None, **changes: Any) -> None:
+    def reload_with_options(
+        self, then: Callable[[], None] | None = None, **changes: Any
+    ) -> None:
         """Read the latest request with other options, and the same layers."""
-        if (latest := self.latest) is not None:
+        if (latest := self.latest_request) is not None:
             options = replace(latest.options, **changes)
-            self._load(replace(latest, options=options), then)
+            self._load_request(replace(latest, options=options), then)
 
-    def read_complete(self) -> None:
+    def read_complete_rows(self) -> None:
         """Read what was refused without the rows that have missing values."""
-        if (refused := self.refused) is not None:
+        if (refused := self.refused_request) is not None:
             options = replace(refused.options, missing="drop")
-            self._load(replace(refused, options=options))
+            self._load_request(replace(refused, options=options))
 
-    def read_again(self, source: Source, options: ReadOptions) -> None:
+    def read_open_map_again(self, source: Source, options: ReadOptions) -> None:
         """Read what the source of the open map has become, as its edited labels."""
         linked = self.workspace.linked.current
-        self._load(Request(source, options, linked, is_again=True))
+        self._load_request(ReadRequest(source, options, linked, is_again=True))
 
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Go on with a map that was saved, or read data and call ``then``."""
@@ -151,14 +159,14 @@ class ReadingTask(QObject):
             else:
                 self.load(source, then=then)
 
-        self._read(path.name, find_source, open_source)
+        self._start_reading(path.name, find_source, open_source)
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Take up a session file as it was saved; ``then`` is called afterwards."""
 
         def finish(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
-            self.store.start_new()
+            self.store.finish_autosave()
             self.workspace.linked.set_layers(None)
             self._maps.restore(saved)
             self.changed.emit()
@@ -170,13 +178,13 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self._read(path.name, lambda: archive.open_session_stages(path), finish)
+        self._start_reading(path.name, lambda: archive.open_session_stages(path), finish)
 
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
         if self.jobs.is_busy:
             self.jobs.stop()
-            self._end()
+            self._end_request()
 
     def close(self) -> None:
         """Deliver nothing any more."""
@@ -185,9 +193,11 @@ class ReadingTask(QObject):
 
     # Inside
 
-    def _load(self, request: Request, then: Callable[[], None] | None = None) -> None:
+    def _load_request(
+        self, request: ReadRequest, then: Callable[[], None] | None = None
+    ) -> None:
         if not request.is_again:
-            source = with_labels(request.source, self.viewer)
+            source = request_labels_join(request.source, self.viewer)
             request = replace(request, source=source)
         source, options = request.source, request.options
         shown = self.workspace.session.dataset
@@ -201,7 +211,7 @@ class ReadingTask(QObject):
             return (yield from source.read(options)).with_counts_and_batches()
 
         def finish(loaded: ReadResult) -> None:
-            self._show_result(loaded, request)
+            self._take_up_result(loaded, request)
             self.request = None
             self._maps.set_read_result(replace(loaded, source=source, options=options))
             self.changed.emit()
@@ -209,16 +219,16 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self._read(source.name, read, finish, request)
+        self._start_reading(source.name, read, finish, request)
 
-    def _read(
+    def _start_reading(
         self,
         name: str,
         read: Callable[[], Stages[Any]],
         then: Callable[[Any], None],
-        request: Request | None = None,
+        request: ReadRequest | None = None,
     ) -> None:
-        self._then, self.request, self.refused = then, request, None
+        self._then, self.request, self.refused_request = then, request, None
         self.jobs.submit(read)
         self.workspace.trouble.emit("")
         self._set_stage(Stage(f"Reading {name}"))
@@ -227,34 +237,34 @@ class ReadingTask(QObject):
         self.stage = stage
         self.changed.emit()
 
-    def _on_read(self, result: Any) -> None:
+    def _on_source_read(self, result: Any) -> None:
         self._set_stage(None)
         try:
             self._then(result)
         except (DataError, InputError) as error:
-            self._on_failed(error)
+            self._on_reading_failed(error)
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_reading_failed(self, error: BaseException) -> None:
         self.workspace.trouble.emit(error_text(error))
         if isinstance(error, MissingValuesError):
-            self.refused = self.request
-        self._end()
+            self.refused_request = self.request
+        self._end_request()
 
-    def _end(self) -> None:
+    def _end_request(self) -> None:
         """What was loaded before stays."""
         self.request = None
         self._set_stage(None)
 
-    def _show_result(self, loaded: ReadResult, request: Request) -> None:
+    def _take_up_result(self, loaded: ReadResult, request: ReadRequest) -> None:
         """Show what was read: another reading of the open map, or other data."""
         viewer, name = self.viewer, loaded.dataset.name
         linked, is_again = request.linked, request.is_again
         if linked is None and loaded.labels is not None:
-            linked = self._show_pictures(loaded)
+            linked = self._show_image_layers(loaded)
         layers = self.workspace.linked
         missing = layers.missing if is_again else None
         if loaded.join is not None:
-            joined = joined_layers(viewer, loaded.join)
+            joined = find_joined_layers(viewer, loaded.join)
             if linked is None or joined is None or joined.labels is not linked.labels:
                 linked = joined
             if joined is None:  # they are other layers by now, or gone
@@ -267,7 +277,7 @@ class ReadingTask(QObject):
             shown = None if layers.current is None else layers.current.labels
             is_same = is_again or (linked is not None and linked.labels is shown)
             names = maps.carry_clusters(loaded.dataset) if is_same else None
-            self.store.start_new()
+            self.store.finish_autosave()
             session.load(loaded.dataset)
             if names is not None:
                 session.clusters.restore(names)
@@ -276,7 +286,7 @@ class ReadingTask(QObject):
         has_objects = loaded.dataset.objects is not None
         layers.set_layers(*((linked, missing) if has_objects else (None,)))
 
-    def _show_pictures(self, loaded: ReadResult) -> ObjectLayers:
+    def _show_image_layers(self, loaded: ReadResult) -> ObjectLayers:
         present = self.workspace.linked.current
         if present is None or present.labels not in self.viewer.layers:
             return add_source_layers(self.viewer, loaded)
@@ -284,7 +294,7 @@ class ReadingTask(QObject):
         return present if is_same else add_source_layers(self.viewer, loaded)
 
 
-def with_labels(source: Source, viewer: napari.Viewer) -> Source:
+def request_labels_join(source: Source, viewer: napari.Viewer) -> Source:
     """Return a file as a source whose rows may be the objects of a layer.
 
     That is the active layer, else the uppermost Labels.  A large image only if a person
@@ -300,7 +310,7 @@ def with_labels(source: Source, viewer: napari.Viewer) -> Source:
     return FileSource(source.path, JoinRequest(name, pixels, is_guess=True))
 
 
-def joined_layers(viewer: napari.Viewer, join: Join) -> ObjectLayers | None:
+def find_joined_layers(viewer: napari.Viewer, join: Join) -> ObjectLayers | None:
     """Return the layers that show the objects of a table's rows; None without any."""
     labels = joined_labels_layer(viewer, join)
     if join.objects is None or labels is None:

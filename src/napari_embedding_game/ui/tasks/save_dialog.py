@@ -16,7 +16,7 @@ from napari_embedding_game.ui.style.layouts import escape_tooltip
 OTHER_DATA = "Nothing was saved, as other data have come meanwhile: save again."
 
 
-def ask(
+def ask_save_path(
     parent: QWidget | None, session: Session, what: str, kinds: Mapping[str, str]
 ) -> Path | None:
     """Ask where to save as one of some kinds, words by their endings; None: not at all.
@@ -38,12 +38,12 @@ def ask(
     path = Path(typed)
     if typed and path.suffix.lower() not in kinds:
         path = Path(f"{path}{filters.get(kind, first)}")
-        if os.path.exists(path) and not _is_replaced(parent, path):
+        if os.path.exists(path) and not _confirm_replacement(parent, path):
             return None
     return path if typed else None
 
 
-def save(
+def ask_and_save(
     parent: QWidget,
     session: Session,
     what: str,
@@ -52,9 +52,10 @@ def save(
 ) -> str:
     """Ask for a file and write it; return what came of it in a sentence.
 
-    ``kinds``: as for :func:`ask`. "": nothing was written; the session says why.
+    ``kinds``: as for :func:`ask_save_path`. "": nothing was written; the session says
+    why.
     """
-    path = ask(parent, session, what, kinds)
+    path = ask_save_path(parent, session, what, kinds)
     if path is None:
         return ""
     try:
@@ -65,7 +66,7 @@ def save(
     return f"Saved as {path.name}."
 
 
-def _is_replaced(parent: QWidget | None, path: Path) -> bool:
+def _confirm_replacement(parent: QWidget | None, path: Path) -> bool:
     question = escape_tooltip(f"{path.name} already exists. Replace it?")
     return (
         QMessageBox.question(parent, "Save", question) == QMessageBox.StandardButton.Yes

@@ -19,7 +19,7 @@ from napari_embedding_game.session.file.autosave import (
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.errors import log_error, notify_error
-from napari_embedding_game.ui.tasks.worker import Latest, Worker
+from napari_embedding_game.ui.tasks.worker import JobRunner, Worker
 from napari_embedding_game.ui.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -39,11 +39,11 @@ class SessionStore(QObject):
         super().__init__()
         self._session, self._maps = workspace.session, workspace.maps
         self._autosave: Autosave | None = None
-        self._saving = Latest(
-            self, lambda _: self.saved.emit(), self._on_failed, finishes=True
+        self._save_jobs = JobRunner(
+            self, lambda _: self.saved.emit(), self._on_saving_failed, finishes=True
         )
         self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self._save)
+        self._timer.timeout.connect(self._save_in_background)
         session = self._session
         changes = (
             session.state_changed,
@@ -57,12 +57,12 @@ class SessionStore(QObject):
             session.hand.changed,
         )
         self._connections = Connections()
-        self._connections.connect(self._touch, *changes)
+        self._connections.connect(self._schedule_saving, *changes)
         # Where the program ends before the window can say that it is closed.
         quits = QCoreApplication.instance().aboutToQuit
         self._connections.connect(self.close, quits)
 
-    def recent(self) -> list[tuple[Path, str]]:
+    def list_recent_maps(self) -> list[tuple[Path, str]]:
         """Return the last maps, also of a crash, and words for each, newest first."""
         try:
             paths = find_recent_sessions()
@@ -75,15 +75,15 @@ class SessionStore(QObject):
         files = []
         for path in paths:
             try:
-                files.append((path, _recent_text(path)))
+                files.append((path, _describe_session_file(path)))
             except (DataError, OSError) as error:
                 logger.info("%s is not listed: %s", path.name, error)
         return files
 
-    def start_new(self) -> None:
+    def finish_autosave(self) -> None:
         """Save once more in the background, as other data replace the present ones."""
         self._timer.stop()
-        self._saving.stop()
+        self._save_jobs.stop()
         autosave, self._autosave = self._autosave, None
         if autosave is None:
             return
@@ -94,16 +94,16 @@ class SessionStore(QObject):
             notify_error(error)
         else:  # no slot of this object: it may be gone by then
             worker.failed.connect(notify_error)
-            worker.begin()
+            worker.start_thread()
 
     def close(self) -> None:
         """Save once more and disconnect, the first time."""
         self._connections.close()
-        self.start_new()
+        self.finish_autosave()
 
     # Inside
 
-    def _touch(self, *event: object) -> None:
+    def _schedule_saving(self, *event: object) -> None:
         """Save soon what has changed, once there is a map that would be lost."""
         if self._timer.isActive() or self._session.snapshot is None:
             return
@@ -121,17 +121,17 @@ class SessionStore(QObject):
         else:
             self._timer.start(FIRST_MS)
 
-    def _save(self) -> None:
+    def _save_in_background(self) -> None:
         job = self._autosave.make_save_job()
         if job is not None:
-            self._saving.submit(job)
+            self._save_jobs.submit(job)
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_saving_failed(self, error: BaseException) -> None:
         self.trouble.emit(f"Not saved automatically: {error_text(error)}")
-        self._touch()  # it is tried again
+        self._schedule_saving()  # it is tried again
 
 
-def _recent_text(path: Path) -> str:
+def _describe_session_file(path: Path) -> str:
     saved, when = (
         archive.read_summary(path),
         datetime.fromtimestamp(path.stat().st_mtime),

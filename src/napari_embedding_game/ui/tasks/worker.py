@@ -42,7 +42,7 @@ _collecting: list[QTimer] = []
 """Collects garbage instead of Python, while threads run."""
 
 
-def _collect_in_window() -> None:
+def _move_collection_to_window() -> None:
     """Collect garbage in the window's thread alone, as long as there are others.
 
     Python collects in whichever thread makes the object that is one too many: Qt's
@@ -52,18 +52,18 @@ def _collect_in_window() -> None:
         return
     gc.disable()
     timer = QTimer()
-    timer.timeout.connect(_collect)
+    timer.timeout.connect(_collect_garbage)
     timer.start(GC_MS)
     _collecting.append(timer)
 
 
-def _collect() -> None:
+def _collect_garbage() -> None:
     new, _, old = gc.get_count()
     if new >= gc.get_threshold()[0]:
         gc.collect(2 if old >= FULL_AFTER else 1)
 
 
-def _restore_collector() -> None:
+def _restore_python_collection() -> None:
     if _collecting and not _alive:
         _collecting.pop().stop()
         gc.enable()
@@ -96,17 +96,17 @@ class Worker(QThread):
         self._next_show = self._busy = 0.0
         self._showing = False
         self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self._show)
-        self._arrived.connect(self._schedule)
-        self._outcome.connect(self._deliver)
-        self.finished.connect(self._clean_up)
+        self._timer.timeout.connect(self._emit_newest_frame)
+        self._arrived.connect(self._schedule_frame)
+        self._outcome.connect(self._deliver_outcome)
+        self.finished.connect(self._on_thread_finished)
 
     def run(self) -> None:
         """Do the job; called by Qt in the new thread."""
         try:
             result = self._job()
             if isinstance(result, Generator):
-                result = self._iterate(result)
+                result = self._run_generator(result)
         except BaseException as error:  # the window must hear of every one
             if self._logs:
                 log_error(self._logs, error)
@@ -114,9 +114,9 @@ class Worker(QThread):
         else:
             self._outcome.emit(result, None)
 
-    def begin(self) -> None:
+    def start_thread(self) -> None:
         """Start the thread."""
-        _collect_in_window()
+        _move_collection_to_window()
         _alive.add(self)
         self.start()
 
@@ -127,30 +127,30 @@ class Worker(QThread):
 
     # Inside
 
-    def _iterate(self, frames: Generator[Any, None, Any]) -> Any:
+    def _run_generator(self, frames: Generator[Any, None, Any]) -> Any:
         try:
             while not self._abandoned:
-                self._hand_over(next(frames))
+                self._hand_over_frame(next(frames))
         except StopIteration as end:
             return end.value
         finally:
             frames.close()
         return None
 
-    def _hand_over(self, frame: Any) -> None:
+    def _hand_over_frame(self, frame: Any) -> None:
         with self._lock:
             waiting = self._newest is not None
             self._newest = frame
         if not waiting:
             self._arrived.emit()
 
-    def _schedule(self) -> None:
+    def _schedule_frame(self) -> None:
         if self._showing:
-            return  # ``_measure`` comes back to it
+            return  # ``_measure_frame_time`` comes back to it
         delay = max(0.0, self._next_show - time.monotonic())
         self._timer.start(int(1000 * delay))
 
-    def _show(self) -> None:
+    def _emit_newest_frame(self) -> None:
         with self._lock:
             frame, self._newest = self._newest, None
         if frame is None or self._abandoned:
@@ -159,19 +159,19 @@ class Worker(QThread):
         self._showing = True
         self.frame.emit(frame)
         # Drawing follows in the event loop; this runs when it is done.
-        QTimer.singleShot(DRAWN_MS, lambda: self._measure(start))
+        QTimer.singleShot(DRAWN_MS, lambda: self._measure_frame_time(start))
 
-    def _measure(self, start: float) -> None:
+    def _measure_frame_time(self, start: float) -> None:
         busy = time.monotonic() - start
         # One that alone took long, as the first, for which all is made, needs no rest.
         rest = min(REST * min(busy, self._busy), MAX_REST)
         self._busy, self._next_show = busy, start + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:
-            self._schedule()
+            self._schedule_frame()
 
-    def _deliver(self, result: object, error: BaseException | None) -> None:
-        self._show()
+    def _deliver_outcome(self, result: object, error: BaseException | None) -> None:
+        self._emit_newest_frame()
         if self._abandoned:
             return
         if error is None:
@@ -179,15 +179,15 @@ class Worker(QThread):
         else:
             self.failed.emit(error)
 
-    def _clean_up(self) -> None:
+    def _on_thread_finished(self) -> None:
         self.wait()
         self._timer.stop()  # garbage from here on: deleted in its own slot, it crashes
         _alive.discard(self)
-        _restore_collector()
+        _restore_python_collection()
         self.ended.emit()
 
 
-class Latest(QObject):
+class JobRunner(QObject):
     """Runs jobs of one kind in a thread: the newest replaces the former.
 
     ``owner``: nothing more is done once its dock is released. ``on_result`` receives
@@ -216,7 +216,7 @@ class Latest(QObject):
         self._next: Callable[[], Any] | None = None
         self.is_busy = False
         """Whether a request is pending."""
-        Connections(self).call(self.stop)
+        Connections(self).add_cleanup(self.stop)
 
     def submit(self, job: Callable[[], Any]) -> None:
         """Have a job done, or a generator function run; its result is taken."""
@@ -224,7 +224,7 @@ class Latest(QObject):
         if self._worker is not None and not self._finishes:
             self._worker.abandon()
         if self._worker is None or self._at_once:
-            self._begin(job)
+            self._start_worker(job)
         else:
             self._next = job
 
@@ -234,37 +234,37 @@ class Latest(QObject):
         if self._worker is not None:
             self._worker.abandon(wait_seconds)
 
-    def _begin(self, job: Callable[[], Any]) -> None:
+    def _start_worker(self, job: Callable[[], Any]) -> None:
         self._worker = worker = Worker(job)
         if self._on_progress is not None:
             worker.frame.connect(self._on_progress)
-        worker.returned.connect(self._on_returned)
-        worker.failed.connect(self._on_failed)
-        worker.ended.connect(lambda: self._on_ended(worker))
-        worker.begin()
+        worker.returned.connect(self._on_job_returned)
+        worker.failed.connect(self._on_job_failed)
+        worker.ended.connect(lambda: self._on_worker_ended(worker))
+        worker.start_thread()
 
-    def _on_returned(self, result: Any) -> None:
+    def _on_job_returned(self, result: Any) -> None:
         self.is_busy = self._next is not None
         self._on_result(result)
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_job_failed(self, error: BaseException) -> None:
         self.is_busy = self._next is not None
         self._on_error(error)
 
-    def _on_ended(self, worker: Worker) -> None:
+    def _on_worker_ended(self, worker: Worker) -> None:
         if worker is self._worker:
             self._worker, job, self._next = None, self._next, None
             if job is not None:
-                self._begin(job)
+                self._start_worker(job)
 
 
-class PaneJobs(Latest):
+class PaneJobRunner(JobRunner):
     """Jobs of a pane, which shows that it works, how far it is, and errors.
 
-    ``owner``, ``on_result``, ``finishes``: as of :class:`Latest`. ``busy_text``: text
-    during the work, such as "Comparing …". ``show`` receives it, with the share that is
-    done where a job yields it. ``on_error`` receives an error as a sentence, by default
-    ``show`` does, as a warning.
+    ``owner``, ``on_result``, ``finishes``: as of :class:`JobRunner`. ``busy_text``:
+    shown during the work, such as "Comparing …". ``show`` receives it, with the share
+    that is done where a job yields it. ``on_error`` receives an error as a sentence, by
+    default ``show`` does, as a warning.
     """
 
     def __init__(
@@ -293,12 +293,12 @@ class PaneJobs(Latest):
         self._show_text(self._busy_text)
 
 
-def running_workers() -> int:
+def count_running_workers() -> int:
     """Return how many threads have not ended yet."""
     return sum(worker.isRunning() for worker in _alive)
 
 
 @atexit.register
-def _wait_at_exit() -> None:
+def _wait_for_workers() -> None:
     for worker in tuple(_alive):
         worker.wait(int(1000 * EXIT_SECONDS))

@@ -20,7 +20,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.canvas.names import names_for_figure
 from napari_embedding_game.ui.style.coloring import LONG_NAMES, color_points
-from napari_embedding_game.ui.tasks.errors import notify_error, tried
+from napari_embedding_game.ui.tasks.errors import call_or_show_error, notify_error
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -46,13 +46,13 @@ class WritingTask(QObject):
     saved = Signal(str, str)
     """The name of what was written, and a sentence on what is not in it, or ""."""
     busy_changed = Signal()
-    """:attr:`text` is another."""
+    """:attr:`busy_text` is another."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
         self._worker: Worker | None = None
-        self.text = ""
+        self.busy_text = ""
         """What is being written, or that it is; "" when nothing is."""
 
     def save(self, path: Path, *, is_shared: bool = False) -> None:
@@ -61,23 +61,25 @@ class WritingTask(QObject):
         ``is_shared``: whether no folder of this computer is named in it.
         """
         if self._worker is not None:
-            self.text = BUSY
+            self.busy_text = BUSY
             self.busy_changed.emit()
             return
-        prepare, name = WRITERS.get(path.suffix.lower(), write_table), path.name
+        prepare, name = WRITERS.get(path.suffix.lower(), prepare_table), path.name
         if prepare in NAMING_FILES:
             prepare = partial(prepare, is_shared=is_shared)
         self._workspace.trouble.emit("")
         # What is saved is what is seen; a gene may be of a file that is gone.
-        write = tried(self._workspace.trouble.emit, prepare, self._workspace, path)
+        write = call_or_show_error(
+            self._workspace.trouble.emit, prepare, self._workspace, path
+        )
         if write is None:
             return
-        self.text = f"Saving {name} …"
+        self.busy_text = f"Saving {name} …"
         self.busy_changed.emit()
         self._worker = worker = Worker(write, NOT_SAVED)
         worker.returned.connect(partial(self._on_written, name))
         worker.failed.connect(self._on_failed)
-        worker.begin()
+        worker.start_thread()
 
     def close(self) -> None:
         """Deliver nothing any more; what is being written is written even so.
@@ -90,22 +92,22 @@ class WritingTask(QObject):
             self._worker.failed.connect(notify_error)
 
     def _on_written(self, name: str, left_out: object) -> None:
-        self._end()
+        self._end_writing()
         self.saved.emit(name, left_out if isinstance(left_out, str) else "")
 
     def _on_failed(self, error: BaseException) -> None:
-        self._end()
+        self._end_writing()
         self._workspace.trouble.emit(error_text(error))
 
-    def _end(self) -> None:
-        self._worker, self.text = None, ""
+    def _end_writing(self) -> None:
+        self._worker, self.busy_text = None, ""
         self.busy_changed.emit()
 
 
 # What writes each kind of file, in any thread, as the map is seen now
 
 
-def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
+def _collect_result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     """Return the data and the map, in the colours of its clusters."""
     dataset, result = workspace.session.dataset, workspace.session.to_result()
     if dataset is None or result is None:
@@ -118,14 +120,14 @@ def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     return dataset, replace(result, clustering=replace(groups, clusters=clusters))
 
 
-def write_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
+def prepare_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
     """Return what writes the rows of the source with the map, as an AnnData or a table.
 
     Raises DataError: there is no map.
     """
     from napari_embedding_game.data.export.writers import write_result
 
-    dataset, result = _result(workspace)
+    dataset, result = _collect_result(workspace)
     saved = workspace.maps.to_saved_session()
     packed = partial(archive.pack_for_h5ad, saved, path, is_shared=is_shared)
 
@@ -140,33 +142,33 @@ def write_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Wr
     return save
 
 
-def _figure(workspace: Workspace, path: Path) -> Write:
+def _prepare_figure(workspace: Workspace, path: Path) -> Write:
     from napari_embedding_game.data.export.writers import write_map_figure
 
-    (dataset, result), session = _result(workspace), workspace.session
+    (dataset, result), session = _collect_result(workspace), workspace.session
     options = {
-        "colors": colors_of(workspace),
+        "colors": find_map_colors(workspace),
         "facing": session.view.facing,
         "names": names_for_figure(session),
     }
     return lambda: write_map_figure(dataset, result, path, **options)
 
 
-def _film(workspace: Workspace, path: Path) -> Write:
+def _prepare_film(workspace: Workspace, path: Path) -> Write:
     """Play the run of the map once more, in its present colours."""
     from napari_embedding_game.ui.tasks.film import write_film
 
-    (dataset, _), session = _result(workspace), workspace.session
-    played, colors = session.run_record, colors_of(workspace)
+    (dataset, _), session = _collect_result(workspace), workspace.session
+    played, colors = session.run_record, find_map_colors(workspace)
     if played is None or not dataset.X.shape[1]:
         raise DataError(NO_FILM)
     X, rgba, facing = dataset.X, colors.rgba.copy(), session.view.facing
     return lambda: write_film(X, played, rgba, path, facing)
 
 
-def _page(workspace: Workspace, path: Path) -> Write:
+def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
     """Write a web page of the map, with the run where it can be played again."""
-    (dataset, result), played = _result(workspace), workspace.session.run_record
+    (dataset, result), played = _collect_result(workspace), workspace.session.run_record
     is_short = dataset.X.shape[1] > 0 and dataset.X.shape[0] <= MAX_PLAYED
 
     def write() -> None:
@@ -192,7 +194,9 @@ def _page(workspace: Workspace, path: Path) -> Write:
     return write
 
 
-def _session(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
+def _prepare_session(
+    workspace: Workspace, path: Path, is_shared: bool = False
+) -> Write:
     """Write what led to the map: a session file, or as code, or in words."""
     from napari_embedding_game.session.notebook.export import write_code
 
@@ -205,17 +209,17 @@ def _session(workspace: Workspace, path: Path, is_shared: bool = False) -> Write
 
 
 WRITERS = {
-    **dict.fromkeys((".png", ".svg", ".pdf"), _figure),
-    **dict.fromkeys((archive.ENDING, ".ipynb", ".txt"), _session),
-    ".gif": _film,
-    ".html": _page,
+    **dict.fromkeys((".png", ".svg", ".pdf"), _prepare_figure),
+    **dict.fromkeys((archive.ENDING, ".ipynb", ".txt"), _prepare_session),
+    ".gif": _prepare_film,
+    ".html": _prepare_web_page,
 }
 """By the ending of the file; of all others a table is written."""
-NAMING_FILES = (write_table, _session)
+NAMING_FILES = (prepare_table, _prepare_session)
 """Those that name the files of the data."""
 
 
-def colors_of(workspace: Workspace) -> PointColors:
+def find_map_colors(workspace: Workspace) -> PointColors:
     """Return the colours of the map on show."""
     session, look = workspace.session, workspace.session.look
     by = look.color_by

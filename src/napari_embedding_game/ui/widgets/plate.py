@@ -15,7 +15,7 @@ from napari_embedding_game.session.plates import (
     list_well_columns,
     well_text,
 )
-from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, save_plot
+from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, ask_and_save_plot
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import value_colors, viridis_shades
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox
@@ -57,17 +57,21 @@ class PlateWidget(MapTool):
         self.canvas.clicked.connect(lambda x, y, adds: self._choose(x, y, x, y, adds))
         self.canvas.dragged.connect(self._choose)
         head = horizontal_box(self.plate, None, self.saved, stretched=())
-        self.lay_out(head, self.state, self.canvas)
-        self.column.setStretchFactor(self.canvas, 1)
-        self.listen(self.catch_up, session.dataset_changed, session.columns_changed)
-        self.listen(self._draw, session.selection.changed, session.clusters.changed)
-        self.catch_up()
+        self.lay_out_parts(head, self.state, self.canvas)
+        self.main_layout.setStretchFactor(self.canvas, 1)
+        self.connect_while_open(
+            self.update_view, session.dataset_changed, session.columns_changed
+        )
+        self.connect_while_open(
+            self._draw, session.selection.changed, session.clusters.changed
+        )
+        self.update_view()
 
     def clear_data(self) -> None:
         """Forget the clusters of data that are gone."""
         self._clusters = ()
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Find the plates of the present data."""
         self._of = dataset = self._session.dataset
         self._plates = plates = () if dataset is None else find_plates(dataset)
@@ -157,5 +161,5 @@ class PlateWidget(MapTool):
     def _save(self) -> None:
         if self.canvas.plot is not None:
             self.state.show_text(
-                save_plot(self.canvas.plot, self, self._session, "plate")
+                ask_and_save_plot(self.canvas.plot, self, self._session, "plate")
             )

@@ -26,8 +26,8 @@ from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox, check_box, set_role
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
-from napari_embedding_game.ui.tasks.errors import tried
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.errors import call_or_show_error
+from napari_embedding_game.ui.tasks.worker import JobRunner
 
 FILES = "Maps of cells (*.h5ad)"
 NO_GENES = "Open cells with their genes in the Embedding Game first."
@@ -60,7 +60,9 @@ class ReferenceWidget(MapTool):
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
-        self._jobs = Latest(self, self._on_returned, self._on_failed, self.show_stage)
+        self._jobs = JobRunner(
+            self, self._on_returned, self._on_failed, self.show_stage
+        )
         self._reference: ReferenceMap | None = None
         self.file = push_button("Open a reference…", "", self._open)
         self.cancel = push_button("Cancel", TIPS["cancel"], self._reset)
@@ -68,12 +70,12 @@ class ReferenceWidget(MapTool):
         self.predict = push_button("Predict", TIPS["predict"], self._predict)
         self.place = push_button("Place on its map", TIPS["place"], self._place)
         self.correct = check_box("Remove a batch effect", TIPS["correct"])
-        self._heard.connect(self._reset, self._session.dataset_changed)
+        self._connections.connect(self._reset, self._session.dataset_changed)
         rows = (
             horizontal_box(self.file, self.cancel),
             horizontal_box(self.label, self.predict),
         )
-        self.lay_out(*rows, self.place, self.correct, self.state)
+        self.lay_out_parts(*rows, self.place, self.correct, self.state)
         self._reset()
 
     def _reset(self, event: object = None) -> None:
@@ -132,7 +134,7 @@ class ReferenceWidget(MapTool):
             self.workspace.maps.open_placed_map(cells)
             self._show_result(cells.predicted, cells.notes, PLACED)
 
-        tried(partial(self.state.show_text, role="warning"), place)
+        call_or_show_error(partial(self.state.show_text, role="warning"), place)
 
     def _on_predicted(self, mapped: MappedCells) -> None:
         (predicted,) = mapped.labels.values()

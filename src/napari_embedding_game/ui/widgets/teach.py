@@ -27,8 +27,8 @@ from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
 from napari_embedding_game.ui.style.form_widgets import set_role
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.style.table import Table, TableColumn
-from napari_embedding_game.ui.tasks.errors import tried
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.errors import call_or_show_error
+from napari_embedding_game.ui.tasks.worker import JobRunner
 
 NO_DATA = (
     "Name a few points of each class, and all others are classified like them. "
@@ -54,13 +54,13 @@ class TeachWidget(MapTool):
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
         session = self._session
-        self._do = partial(tried, self._update)
+        self._do = partial(call_or_show_error, self._update)
         """Makes an edit, or says why it cannot be made."""
         self._learned: tuple[Classification, Examples] | None = None
         """What was learned last of the data on show, and from what."""
         self._listed: Annotation | None = None
         """What the classes on show are of."""
-        self._learning = Latest(
+        self._learning = JobRunner(
             self, self._on_learned, self._on_failed, self.show_stage
         )
         self.classes = Table(
@@ -85,11 +85,11 @@ class TeachWidget(MapTool):
         self.doubtful.rows_picked.connect(
             lambda rows, _: select(np.array(rows, np.intp))
         )
-        self._heard.connect(self._on_data, session.dataset_changed)
-        self.listen(self._on_clusters, session.clusters.changed)
-        self.listen(self.catch_up, session.look.events.color_by)
-        self.listen(self._update, session.selection.changed)
-        self.lay_out(
+        self._connections.connect(self._on_data, session.dataset_changed)
+        self.connect_while_open(self._on_clusters, session.clusters.changed)
+        self.connect_while_open(self.update_view, session.look.events.color_by)
+        self.connect_while_open(self._update, session.selection.changed)
+        self.lay_out_parts(
             self.classes,
             horizontal_box(self.new, self.add, self.learn),
             self.state,
@@ -97,9 +97,9 @@ class TeachWidget(MapTool):
         )
         rows = QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum
         self.classes.setSizePolicy(*rows)
-        self.column.setStretchFactor(self.doubtful, 1)
+        self.main_layout.setStretchFactor(self.doubtful, 1)
 
-    def catch_up(self) -> None:
+    def update_view(self) -> None:
         """Bring all up to date."""
         self._show_classes()
         self._show_doubtful()
@@ -149,21 +149,21 @@ class TeachWidget(MapTool):
         column = session.add_columns(learned_classes.add_class_columns, name, *result)
         session.look.color_by = choice_of_column(column, session.dataset)
         session.selection.clear()  # which would dim all that was learned
-        self.catch_up()
+        self.update_view()
 
     def _on_failed(self, error: BaseException) -> None:
         self._update(error_text(error))
 
     def _on_clusters(self) -> None:
         if self._annotation is not self._listed:
-            self.catch_up()
+            self.update_view()
 
     def _on_data(self, event: object = None) -> None:
         text = OTHER_DATA if self._learning.is_busy else ""
         self._learning.stop()
         self._learned = None
         self.classes.close_open_editor()
-        self.catch_up()
+        self.update_view()
         self._update(text)
 
     # What is shown

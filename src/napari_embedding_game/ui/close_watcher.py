@@ -1,4 +1,4 @@
-"""Learn that a docked widget is closed, whatever closes it."""
+"""Watch a docked widget and call back when it is closed, whatever closes it."""
 
 from __future__ import annotations
 
@@ -8,55 +8,58 @@ from weakref import ref
 from qtpy.QtCore import QEvent, QObject, QTimer
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.ui.compat import main_window_of
+from napari_embedding_game.ui.compat import find_main_window
 
 Kind = QEvent.Type
 
 
-class Closing(QObject):
-    """Calls back once when a docked widget is closed, whatever closed it.
+class CloseWatcher(QObject):
+    """Calls ``on_close`` once when a docked widget is closed, then deletes the widget.
 
-    napari takes a closed dock's widget out of its parent without telling it,
-    closing the window tells the window only, and a program that ends closes its
-    windows when no further event is handed out.  Then the widget is deleted: what
-    Qt holds for it, such as slots, Python cannot see and would never free.
+    Three ways to close send the widget no close event: napari takes a closed dock's
+    widget out of its parent, closing the window sends an event to the window only, and
+    a program that ends closes its windows when no further event is handed out.  The
+    widget is deleted since Python would never free what Qt holds for the widget, such
+    as slots.
     """
 
     def __init__(self, widget: QWidget, on_close: Callable[[], None]) -> None:
         super().__init__(widget)
         self._widget = widget
         self._window: Callable[[], QWidget | None] = lambda: None
-        """Returns the window that the widget was seen in last, held weakly: who held a
-        closed one would keep all of its viewer alive."""
-        self._is_asked = False
-        """Whether the window was asked to close, and has not refused."""
+        """Returns the last window of the widget, or None.
+
+        The reference is weak: a strong one would keep a closed viewer alive.
+        """
+        self._is_close_requested = False
+        """Whether a close event of the window came, which the window may refuse."""
         self._on_close: Callable[[], None] | None = on_close
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Watch, and let every event through."""
+        """Find out whether the widget or its window closes; let every event through."""
         kind, window = event.type(), self._window()
         if watched is self._widget:
             is_alone = self._widget.parentWidget() is None and window is not None
             if kind == Kind.Close or (kind == Kind.ParentChange and is_alone):
                 self.close()
-            elif kind in (Kind.ParentChange, Kind.Show):  # a box may come in later
+            elif kind in (Kind.ParentChange, Kind.Show):  # docked, maybe elsewhere
                 self._watch_window()
         elif self._on_close is not None and watched is window:
             if kind == Kind.Close:
                 # Whether the window agrees to close is known after this event.
-                self._is_asked = True
-                QTimer.singleShot(0, self._close_with_window)
-            elif kind == Kind.Hide and self._is_asked:
+                self._is_close_requested = True
+                QTimer.singleShot(0, self._close_if_window_closed)
+            elif kind == Kind.Hide and self._is_close_requested:
                 self.close()
             elif kind == Kind.DeferredDelete:
-                # Whoever lets go of it last deletes it: not in one of its own events.
+                # Hold the window until its own event is over, which it must survive.
                 QTimer.singleShot(0, lambda held=window: None)
                 self.close()
         return False
 
     def close(self) -> None:
-        """Call back, the first time."""
+        """Call ``on_close`` and delete the widget, at the first call only."""
         if self._on_close is not None:
             on_close, self._on_close = self._on_close, None
             if (window := self._window()) is not None:
@@ -66,7 +69,8 @@ class Closing(QObject):
             self._widget.deleteLater()
 
     def _watch_window(self) -> None:
-        window, previous = main_window_of(self._widget), self._window()
+        """Watch the events of the widget's present window instead of its former one."""
+        window, previous = find_main_window(self._widget), self._window()
         if self._widget.parentWidget() is None or self._on_close is None:
             return
         if window is not previous and window is not self._widget:
@@ -75,7 +79,8 @@ class Closing(QObject):
             self._window = ref(window)
             window.installEventFilter(self)
 
-    def _close_with_window(self) -> None:
-        self._is_asked, window = False, self._window()
+    def _close_if_window_closed(self) -> None:
+        """Close unless the window refused its close event."""
+        self._is_close_requested, window = False, self._window()
         if window is None or not window.isVisible():
             self.close()
