@@ -301,7 +301,9 @@ class DataControls(QWidget):
         hint = MEASURE_HINT if self.measure_panel.can_measure else HINT
         stage = self.reading.stage
         reads = f"{stage.text} …" if stage else ""
-        self.summary.show_text(reads or _describe_dataset(self._session.dataset) or hint)
+        self.summary.show_text(
+            reads or _describe_dataset(self._session.dataset) or hint
+        )
 
     def _mark_next_button(self) -> None:
         """Highlight the button to press next, if there is one."""

@@ -81,7 +81,9 @@ class SelectionControls(QWidget):
         has_neighbors = snapshot is not None and snapshot.neighbors is not None
         if not self.neighbors.isDown():  # hidden then, it would never be let go
             self.neighbors.setVisible(has_neighbors and state in RESTING)
-        self.message.show_text(self._neighbors_message or ("" if self._is_game else NO_HAND))
+        self.message.show_text(
+            self._neighbors_message or ("" if self._is_game else NO_HAND)
+        )
 
     def _on_hand_changed(self, *event: object) -> None:
         """Follow what is held by hand, and whether anything can be."""

@@ -52,7 +52,7 @@ from napari_embedding_game.ui.style.layouts import (
     wrap_button_text,
 )
 from napari_embedding_game.ui.tasks.errors import log_error
-from napari_embedding_game.ui.tasks.reading import ReadingTask, Request
+from napari_embedding_game.ui.tasks.reading import ReadingTask, ReadRequest
 from napari_embedding_game.ui.tasks.worker import JobRunner
 
 MOSTLY = 0.5
@@ -91,7 +91,7 @@ class RelinkPanel(LayerPanel):
         self._linked = record = reading.workspace.linked
         self._folder_text = self._edit_text = ""
         """What is said of a folder of images, and of labels that were changed."""
-        self._request: Request | None = None
+        self._request: ReadRequest | None = None
         """What is being read."""
         self._is_read = False
         """Whether that is of the linked labels as they are now."""

@@ -71,7 +71,8 @@ class ClusterEdits(QWidget):
         self.edit_name: Callable[[int], None] = table.edit_first_cell
         """Lets a person type the name of a cluster."""
         self._recluster_jobs = PaneJobRunner(
-            self, "Clustering …", self._edit_and_select, message.show_text)
+            self, "Clustering …", self._edit_and_select, message.show_text
+        )
         self._make_actions()
         self._lay_out_buttons()
         table.customContextMenuRequested.connect(self._open_table_menu)

@@ -192,7 +192,9 @@ class ExpressionPane(PlotPane):
 
     def _find_group_and_gene(self, x: float, y: float) -> tuple[int | None, int | None]:
         """Return the group and the gene at a position; None outside."""
-        is_other = self._search_jobs.is_busy or self.canvas.needs_paint  # than what is seen
+        is_other = (
+            self._search_jobs.is_busy or self.canvas.needs_paint
+        )  # than what is seen
         if self.result is None or is_other:
             return None, None
         group, gene = round(x), round(y)

@@ -46,7 +46,7 @@ from napari_embedding_game.ui.style.layouts import (
     widget_with_layout,
 )
 from napari_embedding_game.ui.style.table import Table, TableColumn
-from napari_embedding_game.ui.tasks.save_dialog import save
+from napari_embedding_game.ui.tasks.save_dialog import ask_and_save
 from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -271,7 +271,9 @@ class MarkersPane(Listener):
             with atomic_write(path) as temporary:
                 compared.markers.frame().to_csv(temporary, index=False)
 
-        message = save(self, self._session, "comparison", {".csv": "Table"}, write)
+        message = ask_and_save(
+            self, self._session, "comparison", {".csv": "Table"}, write
+        )
         if message:
             self._session.store_comparison(compared.groups)
             self._show_text(message)
