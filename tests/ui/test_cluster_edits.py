@@ -58,22 +58,22 @@ def test_a_double_click_renames(qtbot, played, session):
 
 def test_merging_is_undone_on_any_tab_and_redone(qtbot, played, session):
     edits = played.clusters.edits
-    assert not edits.back.isVisible()  # there is nothing to undo
+    assert not edits.undo_button.isVisible()  # there is nothing to undo
     session.selection.replace([0, 1])
     assert not edits.split.isEnabled()
     edits.merge.trigger()
     assert len(session.clusters.clusters) == 3
     assert len(session.selection.clusters) == 1
-    assert edits.back.text().endswith("Undo merge of 0 and 1")
+    assert edits.undo_button.text().endswith("Undo merge of 0 and 1")
     played.show(MAP)
-    qtbot.waitUntil(edits.back.isVisible)
-    QTest.mouseClick(edits.back, LEFT)
+    qtbot.waitUntil(edits.undo_button.isVisible)
+    QTest.mouseClick(edits.undo_button, LEFT)
     assert names(session) == ["0", "1", "2", "3"]
-    assert not edits.back.isVisible()
-    assert edits.forth.toolTip().startswith("Redo merge of 0 and 1 (")
-    QTest.mouseClick(edits.forth, LEFT)
+    assert not edits.undo_button.isVisible()
+    assert edits.redo_button.toolTip().startswith("Redo merge of 0 and 1 (")
+    QTest.mouseClick(edits.redo_button, LEFT)
     assert len(session.clusters.clusters) == 3
-    assert not edits.forth.isVisible()
+    assert not edits.redo_button.isVisible()
 
 
 def test_colours_notes_and_groups_are_given(

@@ -382,7 +382,7 @@ def test_markers_follow_edits_of_the_clusters_and_their_names(
     qtbot.waitUntil(lambda: told() == (20, "T cells"))
     assert plots.volcano.canvas.plot.title == "T cells against all the rest"
     answer("")  # cancelled
-    plots.saved.click()
+    plots.save_button.click()
     assert session.comparisons == ()
 
 

@@ -120,7 +120,7 @@ def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
     assert pane.state.text() == "Comparing …"
     assert dock.selection_tab.markers.saved.isHidden()  # a table has no title
     alone = answer(tmp_path / "volcano.svg")
-    dock.plots_tab.saved.click()
+    dock.plots_tab.save_button.click()
     gate.set()
     text = alone.read_text()
     assert "0 against all the rest" in text
@@ -146,13 +146,13 @@ def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     own, other = (dots.canvas.position_to_pixel(*place) for place in ((0, 0), (3, 0)))
     assert color_at(canvas, own) != color_at(canvas, other)
     path = answer(tmp_path / "plot.svg")
-    dock.plots_tab.saved.click()
+    dock.plots_tab.save_button.click()
     assert all(f">{gene}</text>" in path.read_text() for gene in dots.result.genes)
     assert dots.state.text() == "Saved as plot.svg."
     said = []
     session.message_changed.connect(said.append)
     answer(tmp_path / "none/plot.pdf")
-    dock.plots_tab.saved.click()
+    dock.plots_tab.save_button.click()
     assert "could not be written" in said[0]
     first, second, third = [one.id for one in session.clusters.clusters[:3]]
     assert f"{dots.result.genes[1]} in {first}" in tip_at(qtbot, dots, 0, 1)
@@ -189,10 +189,10 @@ def test_names_and_clusters_are_followed(qtbot, dots, session, held):
     gate.clear()
     session.clusters.undo()
     session.clusters.undo()
-    qtbot.waitUntil(lambda: dots._search_jobs.is_busy)
+    qtbot.waitUntil(lambda: dots._expression_jobs.is_busy)
     session.load(None)  # what was found of data that are gone is not shown
     gate.set()
-    qtbot.waitUntil(lambda: not dots._search_jobs.is_busy)
+    qtbot.waitUntil(lambda: not dots._expression_jobs.is_busy)
     assert dots.result is None
 
 
@@ -239,7 +239,7 @@ def test_the_same_genes_are_shown_as_a_heatmap_and_as_violins(
         # The canvas may get another size, as the plot has.
         qtbot.waitUntil(lambda: f"b in {first}" in tip_at(qtbot, dots, 0, 1))  # noqa: B023
         path = answer(tmp_path / f"{kind}.svg")
-        dock.plots_tab.saved.click()
+        dock.plots_tab.save_button.click()
         assert ">b</text>" in path.read_text()
     # A violin is where the points of its cluster are, in the range of all.
     column = session.dataset.profile[:, session.dataset.profile_names.index("a")]
@@ -286,7 +286,7 @@ def name(pane, across, up):
 
 def test_a_gate_selects_its_cells_on_the_map(qtbot, open_plot, session, dock, dataset):
     scatter = open_plot("Scatter")
-    dock.plots_tab.saved.click()
+    dock.plots_tab.save_button.click()
     assert scatter.state.text().startswith("Nothing is drawn yet")
     name(scatter, "A", "b")
     assert scatter.across.text() == "a"

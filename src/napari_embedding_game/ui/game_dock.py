@@ -190,7 +190,7 @@ class GameDock(MapWidget):
         self.map_names = MapNames(overlay)
         add_caption_painter(overlay)
         self.mouse = MapMouse(overlay, self.map_names.handle_at)
-        acts = {
+        actions = {
             "lasso": partial(self.mouse.toggle_tool, "lasso"),
             "brush": partial(self.mouse.toggle_tool, "brush"),
             "embed": controller.embed_selection,
@@ -199,7 +199,7 @@ class GameDock(MapWidget):
             "free": partial(play, hand.release_points, hand.show_refusal),
             "neighbors": scene.set_true_neighbors_shown,
         }
-        self.selection_controls = SelectionControls(workspace, acts)
+        self.selection_controls = SelectionControls(workspace, actions)
         self.selection_tab = SelectionTab(
             workspace, self.cluster_pane.edits, self.selection_controls
         )
@@ -241,7 +241,7 @@ class GameDock(MapWidget):
         self.main_layout.addWidget(self.run_controls)
         edits = self.cluster_pane.edits
         self.main_layout.addLayout(
-            horizontal_box(edits.back, edits.forth, None, stretched=())
+            horizontal_box(edits.undo_button, edits.redo_button, None, stretched=())
         )
         self.setAcceptDrops(True)
         self.setFocusPolicy(
@@ -271,7 +271,7 @@ class GameDock(MapWidget):
         connect(self.selection_controls.show_neighbors_message, scene.neighbors_message)
         connect(controller.select_legend_level, legend.level_picked)
         connect(self.selection_controls.show_active_tool, mouse.tool_changed)
-        connect(edits.name, self.selection_tab.renamed)
+        connect(edits.rename_cluster, self.selection_tab.renamed)
         # Below the tabs, where no frame replaces the message.
         connect(
             self.cluster_pane.message.show_text,

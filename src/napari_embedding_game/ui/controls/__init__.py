@@ -1,1 +1,1 @@
-"""The controls of the main dock: data, method, run, display, selection."""
+"""The controls of the main dock for data, method, run, display and selection."""

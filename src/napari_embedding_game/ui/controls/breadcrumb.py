@@ -1,4 +1,4 @@
-"""Breadcrumb of the tree of maps: parents, the open map, its children."""
+"""A breadcrumb of the tree of maps: parents, the open map and its child maps."""
 
 from __future__ import annotations
 
@@ -21,36 +21,43 @@ from napari_embedding_game.ui.style.layouts import (
 from napari_embedding_game.ui.workspace import Workspace
 
 MAX_LETTERS, MIN_LETTERS = 14, 5
-"""Letters of the titles above together, and of each; the tooltip has all of them."""
+"""Letters of all parents' titles together at most, and of each title at least."""
 LEGIBLE = "X cells · 1…23"
-"""As wide as this is the title of the open map at least."""
-PARTS_TIP = "Maps of some of these points, or of all in another space."
+"""Text whose width is the minimum width of the open map's title."""
+CHILD_MAPS_TIP = "Maps of some of these points, or of all in another space."
 
 
 class Breadcrumb(QWidget):
-    """A click goes to a map above or to a map of a part; hidden where there is none."""
+    """Buttons that open a parent map, and a menu that opens a child map.
+
+    Hidden where the open map has neither parents nor child maps.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._session, self._maps = workspace.session, workspace.maps
         self.buttons: list[QPushButton] = []
-        """Of the maps above."""
+        """A button for each parent map, from the root on."""
         self.current = QElidingLabel()
         self.current.setElideMode(Qt.TextElideMode.ElideMiddle)
-        self.parts = push_button("Other maps  ", PARTS_TIP)
-        self.parts.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self.parts.setMenu(QMenu(self.parts))
+        self.child_maps_button = push_button("Other maps  ", CHILD_MAPS_TIP)
+        self.child_maps_button.setSizePolicy(
+            QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed
+        )
+        self.child_maps_button.setMenu(QMenu(self.child_maps_button))
         self._row = horizontal_box(self.current)
         self.setLayout(
-            vertical_box(self._row, horizontal_box(self.parts, None, stretched=()))
+            vertical_box(
+                self._row, horizontal_box(self.child_maps_button, None, stretched=())
+            )
         )
         Connections(self).connect(self.refresh, self._maps.changed)
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the maps as they are."""
+        """Show the present parents, open map and child maps."""
         path = self._maps.path if self._session.dataset is not None else []
-        parts = self._maps.child_maps if path else []
+        children = self._maps.child_maps if path else []
         for button in self.buttons:
             button.deleteLater()
         n_letters = max(MAX_LETTERS // max(len(path) - 1, 1), MIN_LETTERS)
@@ -63,16 +70,19 @@ class Breadcrumb(QWidget):
         # Two long names must not widen the dock, nor the buttons leave no letter.
         width = self.fontMetrics().horizontalAdvance(LEGIBLE)
         self.current.setMinimumWidth(width if title else 1)
-        self.current.setText(title.rpartition(" · ")[2])  # what is not in that above
+        self.current.setText(
+            title.rpartition(" · ")[2]
+        )  # without the titles of its parents
         self.current.setToolTip(escape_tooltip(title))
-        menu = self.parts.menu()
+        menu = self.child_maps_button.menu()
         menu.clear()
-        openers = (partial(self._maps.open, part.key) for part in parts)
-        add_menu_entries(menu, zip(map(_describe_map, parts), openers, repeat("")))
-        self.parts.setVisible(bool(parts))
-        self.setVisible(len(path) > 1 or bool(parts))
+        openers = (partial(self._maps.open, child.key) for child in children)
+        add_menu_entries(menu, zip(map(_describe_map, children), openers, repeat("")))
+        self.child_maps_button.setVisible(bool(children))
+        self.setVisible(len(path) > 1 or bool(children))
 
     def _make_parent_button(self, saved: SavedMap, n_letters: int) -> QPushButton:
+        """Return a button that opens a parent map, with at most so many letters."""
         title = saved.title
         short = title if len(title) <= n_letters else f"{title[: n_letters - 1]}…"
         tip = f"Back to {_describe_map(saved)}."
@@ -80,4 +90,5 @@ class Breadcrumb(QWidget):
 
 
 def _describe_map(saved: SavedMap) -> str:
+    """Return the title of a map and its number of points."""
     return f"{saved.title} ({len(saved.dataset.obs):,} points)"

@@ -1,4 +1,4 @@
-"""Quality control of cells: plots by sample, limits dragged on them, doublet scores."""
+"""Quality control of cells: plots by sample, limits set by dragging, doublet scores."""
 
 from __future__ import annotations
 
@@ -21,39 +21,50 @@ from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 
 DRAG_TIP = "Drag over the cells that are to stay: that sets the limits."
 HEIGHT, N_BARS = 210, 50
-"""Pixels of the plot, and bars of a histogram."""
+"""Height of the plot in pixels, and number of bars of a histogram."""
 SHORT = 14
-"""Letters of names of samples, two of which have room beside one another."""
+"""Letters of a sample's name up to which the legend has two columns."""
 MAX_SAMPLES, MAX_DOTS = 8, 20_000
-"""Samples with a line of their own, and cells that are drawn as dots."""
+"""Samples that have separate histograms, and cells that are painted as dots."""
 COUNTS, GENES, MITO = "Counts per cell", "Genes per cell", "Mitochondrial %"
-AGAINST, DOUBLETS = "Genes against counts", "Doublet scores"
-FIGURES = {COUNTS: "total_counts", GENES: "n_genes_by_counts", MITO: "pct_counts_mt"}
-"""Where :func:`~.cell_quality` has them."""
+GENES_AGAINST_COUNTS, DOUBLETS = "Genes against counts", "Doublet scores"
+METRIC_COLUMNS = {
+    COUNTS: "total_counts",
+    GENES: "n_genes_by_counts",
+    MITO: "pct_counts_mt",
+}
+"""Columns of the table of :func:`~.cell_quality`, by the titles of the metrics."""
 LOGARITHMIC = COUNTS, GENES
-VIEWS = {COUNTS: (COUNTS,), GENES: (GENES,), MITO: (MITO,), AGAINST: (COUNTS, GENES)}
-"""Figures of a cell that each plot shows: across, and up."""
+VIEWS = {
+    COUNTS: (COUNTS,),
+    GENES: (GENES,),
+    MITO: (MITO,),
+    GENES_AGAINST_COUNTS: (COUNTS, GENES),
+}
+"""Metrics of a cell on the horizontal, and if there is one the vertical axis."""
 LIMITS = {
     COUNTS: ("min_counts", "max_counts"),
     GENES: ("min_genes", "max_genes"),
     MITO: ("", "max_mito"),
 }
-"""Lower and upper limit of each figure."""
+"""Fields of :class:`Recipe` with the lower and upper limit of each metric, or ""."""
 Limits = Mapping[str, float]
+"""Limits by their field of :class:`Recipe`; 0 is no limit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QualityPlot(Plot):
-    """Cells by one of their figures, a line for each sample, or by two of them."""
+    """A histogram of a metric of the cells for each sample, or a scatter of two."""
 
     axes: tuple[str, ...]
     values: Mapping[str, NDArray[np.floating]]
-    """(n,) of each figure."""
+    """(n,) values of each metric, by its title."""
     bounds: Limits
     samples: pd.Series | None = None
+    """(n,) sample of each cell."""
 
     def paint(self, axes: Any) -> None:
-        """Draw the cells, and grey over those that the limits leave out."""
+        """Paint the plot into matplotlib axes; shade what is beyond the limits."""
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlabel(self.axes[0])
         if len(self.axes) == 1:
@@ -65,12 +76,13 @@ class QualityPlot(Plot):
             low, high = (
                 self.bounds.get(limit, 0) for limit in LIMITS.get(name, ("", ""))
             )
-            for beyond in ((ends[0], low), (high or ends[1], ends[1])):
-                if beyond[0] < beyond[1]:
-                    span(*beyond, color="0.5", alpha=0.45, linewidth=0)
+            for outside in ((ends[0], low), (high or ends[1], ends[1])):
+                if outside[0] < outside[1]:
+                    span(*outside, color="0.5", alpha=0.45, linewidth=0)
         axes.figure.draw_without_rendering()
 
     def _paint_histogram(self, axes: Any, name: str) -> None:
+        """Paint the histogram of a metric; outlines for 2 to MAX_SAMPLES samples."""
         values = self.values[name]
         bars = np.linspace(0, max(float(np.nanmax(values)), 1e-3), N_BARS)
         if name in LOGARITHMIC:
@@ -86,31 +98,35 @@ class QualityPlot(Plot):
             axes.hist(values, bars)
             return
         for level in levels:
-            of_it = values[(samples == level).to_numpy()]
-            axes.hist(of_it, bars, histtype="step", label=escape_dollars(str(level)))
+            level_values = values[(samples == level).to_numpy()]
+            axes.hist(level_values, bars, histtype="step", label=escape_dollars(str(level)))
         look: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
         look |= {"frameon": False, "fontsize": "small", "borderpad": 0}
         is_short = max(len(str(level)) for level in levels) <= SHORT
         axes.legend(ncols=1 + is_short, handlelength=1, columnspacing=1, **look)
 
-    def _paint_scatter(self, axes: Any, across: str, up: str) -> None:
-        x, y = (np.maximum(self.values[name], 1) for name in (across, up))
+    def _paint_scatter(self, axes: Any, x_metric: str, y_metric: str) -> None:
+        """Paint a sample of the cells as dots on logarithmic axes.
+
+        The colour is the mitochondrial share where it is known.
+        """
+        x, y = (np.maximum(self.values[name], 1) for name in (x_metric, y_metric))
         rows = np.random.default_rng(0).permutation(len(x))[:MAX_DOTS]
         share = self.values.get(MITO)
         dots = axes.scatter(x[rows], y[rows], 3, None if share is None else share[rows])
         if share is not None:
             axes.figure.colorbar(dots, ax=axes, label=MITO)
-        axes.set(xscale="log", yscale="log", ylabel=up)
+        axes.set(xscale="log", yscale="log", ylabel=y_metric)
         for axis in (axes.xaxis, axes.yaxis):
             _format_log_ticks(axis)
 
 
 def _format_log_ticks(axis: Any) -> None:
-    """Write the numbers of a logarithmic axis without powers."""
+    """Write the tick labels of a logarithmic axis in full, without powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     low, high = axis.get_view_interval()
-    decades = np.log10(high / low)  # of many, fewer numbers have room beside each other
+    decades = np.log10(high / low)  # over many decades fewer labels fit
     subs = (1, 2, 5) if decades < 1.1 else (1, 3) if decades < 1.8 else (1,)
     axis.set_major_locator(LogLocator(subs=subs))
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
@@ -118,17 +134,17 @@ def _format_log_ticks(axis: Any) -> None:
 
 
 class CellQualityView(QWidget):
-    """A choice of plots of the cells; a drag over one sets the limits.
+    """Shows a chosen plot of the cells' quality; a drag over the plot sets limits.
 
     Parameters
     ----------
-    limit : callable
-        Receives limits by their names that were dragged.
+    apply_limits : callable
+        Receives the dragged limits by their field of :class:`Recipe`.
     """
 
-    def __init__(self, limit: Callable[[Limits], None]) -> None:
+    def __init__(self, apply_limits: Callable[[Limits], None]) -> None:
         super().__init__()
-        self._apply_limits = limit
+        self._apply_limits = apply_limits
         self._values: dict[str, NDArray[np.floating]] = {}
         self._limits: Limits = {}
         self._dataset: Dataset | None = None
@@ -145,11 +161,17 @@ class CellQualityView(QWidget):
         self.setLayout(vertical_box(self.view, self.state, self.canvas))
 
     def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
-        """Show the figures of these cells; ``dataset`` has their counts or scores."""
+        """Show other cells.
+
+        ``quality`` is the table of :func:`~.cell_quality`; ``dataset`` has the counts,
+        of which doublets are scored, or the doublet scores.
+        """
         self._doublet_jobs.stop()
         self.state.show_text()
         self._dataset = dataset
-        columns = {title: name for title, name in FIGURES.items() if name in quality}
+        columns = {
+            title: name for title, name in METRIC_COLUMNS.items() if name in quality
+        }
         self._values = {
             title: quality[name].to_numpy() for title, name in columns.items()
         }
@@ -157,14 +179,15 @@ class CellQualityView(QWidget):
         if "doublet_score" in dataset.quality:
             self._values[DOUBLETS] = dataset.quality["doublet_score"]
         if DOUBLETS in self._values or "recipe" not in dataset.provenance:
-            views.append(DOUBLETS)  # prepared numbers are no counts, of fewer cells
+            views.append(DOUBLETS)  # prepared data hold no counts of all cells
         self.view.set_choices(zip(views, views, strict=True))
         self._update_plot()
 
     def show_limits(self, limits: Limits, column: str, batch: str | None) -> None:
-        """Show other limits, and a line for each level of a column; "" for one line.
+        """Show other limits, and a histogram for each level of a column of samples.
 
-        Doublets are scored in each level of ``batch``, as the recipe finds them.
+        ``column``: "" for a single histogram. ``batch``: the column in whose levels
+        doublets are scored separately, as the recipe does; None for all together.
         """
         dataset, self._limits, self._column = self._dataset, limits, column
         if batch != self._batch and dataset and "doublet_score" not in dataset.quality:
@@ -177,19 +200,22 @@ class CellQualityView(QWidget):
     # Inside
 
     def _update_plot(self, *event: object) -> None:
+        """Show the chosen plot, or start scoring where doublet scores are missing."""
         name, dataset = self.view.value, self._dataset
         if dataset is None:
             return
         if name == DOUBLETS and name not in self._values:
             self.canvas.show_plot(None)
-            # As the cells are before any is left out; former data had other samples.
+            # All cells are scored, before any is left out.
             samples = dataset.obs.get(self._batch)
             self._doublet_jobs.submit(
                 lambda: find_doublets(dataset.profile, samples)[0]
             )
             return
         axes = VIEWS.get(name, (name,))
-        n_cells = len(self._values[axes[0]])  # of the source, or those that were read
+        n_cells = len(
+            self._values[axes[0]]
+        )  # all cells of the source, or the kept rows
         tables = dataset.obs, dataset.source_obs
         columns = (obs for obs in tables if obs is not None and len(obs) == n_cells)
         samples = next((obs.get(self._column) for obs in columns), None)
@@ -206,9 +232,10 @@ class CellQualityView(QWidget):
     def _on_plot_dragged(
         self, x: float, y: float, to_x: float, to_y: float, _: bool
     ) -> None:
-        """Set the limits of what was dragged over; beyond all cells is no limit.
+        """Apply limits around the dragged rectangle; x, y are the metrics' values.
 
-        A drag that meets no cell sets none.
+        An end beyond all cells sets no limit (0); a rectangle without cells sets
+        nothing.
         """
         limits = {}
         names = VIEWS.get(self.view.value, ())

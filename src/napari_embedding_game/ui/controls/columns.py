@@ -1,4 +1,4 @@
-"""Choose the columns that are embedded, and what the others are taken for."""
+"""A panel to choose the embedded columns and the roles of the columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 from napari_embedding_game.ui.style.layouts import equal_width_box, push_button
 
 MAX_COLUMNS = 2_000
-"""Columns above which they are not listed one by one, such as genes."""
+"""Columns up to which each is listed; genes are usually more."""
 CHECKED, UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 NAME, ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 GENE_KINDS = {
@@ -40,23 +40,23 @@ SEVERAL = "several"
 
 
 class ColumnsPanel(FoldingSection):
-    """A folded list of columns, with ticks on those that can be embedded.
+    """A folded list of columns, with tick boxes for the columns that can be embedded.
 
     Parameters
     ----------
-    read : callable
-        Receives as keywords what is to be read in another way: ``columns``, names of
-        those that are to be embedded, ``roles`` of columns by their names, and
+    reload : callable
+        Receives as keywords the options to change before the data are read again:
+        ``columns``, names of the columns to embed, ``roles``, by column, and
         ``gene_kind``.
     """
 
-    def __init__(self, read: Callable[..., Any]) -> None:
-        self._reload = read
+    def __init__(self, reload: Callable[..., Any]) -> None:
+        self._reload = reload
         self._embedded_columns: tuple[str, ...] = ()
         self._roles: dict[str, Role] = {}
-        """Of the columns as they were read."""
+        """The roles of the columns as they were read."""
         self._gene_kind: GeneKind | None = None
-        """What the genes were taken for; None without genes."""
+        """What the values of the genes were taken for; None without genes."""
         search = QSearchableListWidget()
         search.setFixedHeight(170)
         search.layout().setContentsMargins(0, 0, 0, 0)
@@ -95,10 +95,18 @@ class ColumnsPanel(FoldingSection):
         roles: Mapping[str, Role] = {},
         gene_kind: GeneKind | None = None,
     ) -> None:
-        """Offer columns, tick those that are embedded now, and say what others are.
+        """List other columns and show their roles; tick the embedded columns.
 
-        ``columns``: those that can be embedded. ``roles``: of all that can be taken for
-        something else. ``gene_kind``: what genes are taken for; None without genes.
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns that can be embedded.
+        embedded : sequence of str
+            Columns that are embedded now.
+        roles : mapping of str to Role
+            The present roles of all columns whose role can be changed.
+        gene_kind : GeneKind, optional
+            What the values of the genes are taken for; None without genes.
         """
         self._gene_kind = gene_kind
         self.gene_kind.set_choices(GENE_KINDS.items(), gene_kind)
@@ -125,18 +133,19 @@ class ColumnsPanel(FoldingSection):
         self._update_choices()
 
     def ticked_columns(self) -> tuple[str, ...]:
-        """Return the names of the columns with a tick."""
+        """Return the names of the ticked columns, from top to bottom."""
         ticked = (item for item in self._list_items() if _is_ticked(item))
         return tuple(item.data(NAME) for item in ticked)
 
     def chosen_roles(self) -> dict[str, Role]:
-        """Return what each column is to be taken for."""
+        """Return the chosen role of each listed column that has a role."""
         found = {item.data(NAME): item.data(ROLE) for item in self._list_items()}
         return {name: role for name, role in found.items() if role is not None}
 
     # Inside
 
     def _on_read_again_clicked(self) -> None:
+        """Have the data read again with the changed columns, roles and gene kind."""
         changes, roles = dict[str, Any](), self.chosen_roles()
         if self.ticked_columns() != self._embedded_columns:
             changes["columns"] = self.ticked_columns()
@@ -151,12 +160,13 @@ class ColumnsPanel(FoldingSection):
         return map(self.list.item, range(self.list.count()))
 
     def _set_item_role(self, item: QListWidgetItem, role: Role | None) -> None:
+        """Store the role of a listed column and show it beside the name."""
         name = item.data(NAME)
         item.setData(ROLE, role)
         item.setText(name if role is None else f"{name}  ·  {role}")
 
     def _set_selected_roles(self, role: Role | None) -> None:
-        """Take the selected columns for something; only numbers are embedded."""
+        """Set the role of the selected columns; untick columns that are not numbers."""
         with QSignalBlocker(self.list):
             for item in self.list.selectedItems() if role else ():
                 if item.data(ROLE) not in (None, role):
@@ -166,18 +176,22 @@ class ColumnsPanel(FoldingSection):
         self._update_choices()
 
     def _tick_visible_items(self, state: Qt.CheckState) -> None:
-        with QSignalBlocker(self.list):  # each tick alone would count all of them
+        """Tick or untick all columns that the filter shows."""
+        with QSignalBlocker(self.list):  # else each tick would update all choices
             for item in self._list_items():
                 if _can_be_ticked(item) and not item.isHidden():
                     item.setCheckState(state)
         self._update_choices()
 
     def _update_choices(self) -> None:
+        """Show the selected columns' role, the number of ticks and the button."""
         selected = {item.data(ROLE) for item in self.list.selectedItems()} - {None}
         self._form.setRowVisible(self.role, bool(selected))
-        one = next(iter(selected)) if len(selected) == 1 else None
+        common_role = next(iter(selected)) if len(selected) == 1 else None
         several = [(SEVERAL, None)] if len(selected) > 1 else []
-        self.role.set_choices([*several, *((role, role) for role in ROLES)], one)
+        self.role.set_choices(
+            [*several, *((role, role) for role in ROLES)], common_role
+        )
         n_chosen, n_all = (
             len(self.ticked_columns()),
             sum(map(_can_be_ticked, self._list_items())),
@@ -188,7 +202,7 @@ class ColumnsPanel(FoldingSection):
 
 
 def _can_be_ticked(item: QListWidgetItem) -> bool:
-    """Return whether a column can be embedded."""
+    """Return whether a listed column has a tick box: it can be embedded."""
     return item.data(Qt.ItemDataRole.CheckStateRole) is not None
 
 

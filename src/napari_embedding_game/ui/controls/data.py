@@ -1,4 +1,4 @@
-"""READY: what was read, how else it can be read, and what is to be done first."""
+"""Controls of the data: what was read, options to read again, and the first step."""
 
 from __future__ import annotations
 
@@ -73,35 +73,38 @@ GENES_HOLD = {
     "logarithms": "logarithms of counts",
     "values": "neither counts nor logarithms",
 }
-OF_ROWS: dict[str, Any] = {
+RESET_OPTIONS: dict[str, Any] = {
     "space": None,
     "columns": None,
     "recipe": None,
     "batch_key": None,
 }
-"""What is chosen anew for other rows, or another space."""
+"""Options that are reset for other rows or another space."""
 
 Then = Callable[[], None]
+"""What is called once a step is done."""
 
 
 class DataControls(QWidget):
-    """Chooses the source and says what came of it."""
+    """Opens data, shows what was read, and offers to read the data in other ways."""
 
     first_step_changed = Signal()
-    """:meth:`find_first_step` is another."""
+    """The result of :meth:`find_first_step` may have changed."""
 
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__()
         self._session, self.reading = reading.workspace.session, reading
         self._shown: tuple[Any, ...] = ()
-        """What is read, and was read, when choices were offered."""
+        """The request and the read result for which options were offered last."""
         self.title, self.summary = Text(TITLE, "title"), Text()
         self.bar = slim_progress_bar()
         tip = "Stop reading; what was loaded before stays."
         self.cancel = push_button("Cancel", tip, reading.cancel)
         self.space = ChoiceBox(
             SPACE_TIP,
-            lambda space: reading.reload_with_options(**OF_ROWS | {"space": space}),
+            lambda space: reading.reload_with_options(
+                **RESET_OPTIONS | {"space": space}
+            ),
         )
         self.batches = ChoiceBox(BATCHES_TIP, self._on_batches_chosen)
         self.notes, self.trouble = Text(), Text(role="error")
@@ -131,7 +134,11 @@ class DataControls(QWidget):
         self._on_reading_changed()
 
     def find_first_step(self) -> tuple[str, Callable[[Then], None] | None]:
-        """The word and the function of what Run does first; it receives the rest."""
+        """Return name and function of the step before a run; ("", None) for no step.
+
+        The step is measuring objects or preparing raw counts.  The function receives
+        what is called after the step.
+        """
         if self._session.dataset is None and self.measure_panel.can_measure:
             return "Measure", self.measure_panel.measure_objects
         if self.recipe_panel.is_offered:
@@ -142,7 +149,7 @@ class DataControls(QWidget):
         return "", None
 
     def load_selected_layer(self) -> None:
-        """Load the AnnData or the features table of the selected layer."""
+        """Load the selected layer's AnnData, its measurements or its features table."""
         layer, table = self.reading.viewer.layers.selection.active, None
         is_labels = isinstance(layer, Labels)
         features = getattr(layer, "features", pd.DataFrame())
@@ -169,6 +176,7 @@ class DataControls(QWidget):
     # Inside
 
     def _lay_out_controls(self) -> None:
+        """Place all controls from top to bottom."""
         self._progress = widget_with_layout(horizontal_box(self.bar, self.cancel))
         spaces, batches = ("Space", self.space), ("Mix batches of", self.batches)
         self._form = form_layout(spaces, batches)
@@ -183,35 +191,37 @@ class DataControls(QWidget):
     # Asking
 
     def _on_batches_chosen(self, column: str | None) -> None:
-        """Mix batches of components; those of counts are mixed when prepared."""
+        """Read again with batches mixed; for raw counts the recipe mixes them later."""
         if self.recipe_panel.isHidden():
             self.reading.reload_with_options(batch_key=column)
 
     def _on_columns_changed(
         self, roles: Mapping[str, Role] = {}, **changes: Any
     ) -> None:
-        """Read again what columns are taken for, and what is embedded."""
+        """Read again with these roles of columns and other changed options."""
         if (latest := self.reading.latest_request) is not None:
             roles = {**latest.options.roles, **roles}
             self.reading.reload_with_options(roles=roles, **changes)
 
     def _on_drop_toggled(self, drops: bool) -> None:
+        """Read again without the rows that have missing values, or with an error."""
         if drops and self.reading.refused_request is not None:
             self.reading.read_complete_rows()
         else:
             self.reading.reload_with_options(missing="drop" if drops else "error")
 
     def _on_transpose_clicked(self) -> None:
+        """Read the table again with rows and columns exchanged, or as it is."""
         latest = self.reading.latest_request
         if latest is not None:
             is_turned = latest.options.transposed
-            turned: dict[str, Any] = OF_ROWS | {"roles": {}, "gene_kind": None}
+            turned: dict[str, Any] = RESET_OPTIONS | {"roles": {}, "gene_kind": None}
             self.reading.reload_with_options(transposed=not is_turned, **turned)
 
     # What came of it
 
     def _on_reading_changed(self) -> None:
-        """Show how far reading is, and offer what else could come of the data."""
+        """Show the progress of reading; offer options once other data are read."""
         reading, stage, read = (
             self.reading,
             self.reading.stage,
@@ -220,24 +230,24 @@ class DataControls(QWidget):
         self._progress.setVisible(stage is not None)
         update_progress_bar(self.bar, round(100 * ((stage and stage.share) or 0)), 100)
         self._update_summary()
-        of: tuple[object, ...] = reading.request, reading.refused_request
-        of += () if read is None else (read.source, read.options)
-        if not are_same_objects(of, self._shown):
-            self._shown = of
-            is_refused = reading.refused_request is not None  # and was not taken up
+        present: tuple[object, ...] = reading.request, reading.refused_request
+        present += () if read is None else (read.source, read.options)
+        if not are_same_objects(present, self._shown):
+            self._shown = present
+            is_refused = reading.refused_request is not None
             drops = not is_refused and read and read.options.missing == "drop"
             if read is None:
                 self._withdraw_offers()
             elif reading.request is None:
                 self._offer_read_options(read)
             else:
-                return  # what was chosen is read now
+                return  # the chosen options are being read
             with QSignalBlocker(self.drop):
                 self.drop.setChecked(bool(drops))
             self.drop.setVisible(bool(drops or is_refused))
 
     def _withdraw_offers(self) -> None:
-        """Offer nothing: other data are read, or nobody knows how these were."""
+        """Hide all options: other data are read, or the source of these is unknown."""
         self._offer_spaces([])
         self._form.setRowVisible(self.batches, False)
         self.genes_in_rows.show_text()
@@ -248,12 +258,13 @@ class DataControls(QWidget):
         self._mark_next_button()
 
     def _on_dataset_changed(self, dataset: Dataset | None) -> None:
+        """Show the dataset, and fold away the buttons that open others."""
         if dataset is not None:
             self.others.set_expanded(False)
         self._show_dataset()
 
     def _offer_read_options(self, loaded: ReadResult) -> None:
-        """Offer what else could come of the source."""
+        """Offer the options with which the source can be read again."""
         dataset, options = loaded.dataset, loaded.options
         recipe, is_turned = options.recipe, options.transposed
         self.join_panel.refresh()
@@ -266,7 +277,7 @@ class DataControls(QWidget):
         mixed = options.batch_key if recipe is None else recipe.batch_key
         if self.recipe_panel.has_limits_of(
             loaded.quality
-        ):  # a wish that was not fulfilled yet
+        ):  # chosen but not yet prepared
             mixed = self.batches.value
         self._offer_batches(loaded.batch_columns, mixed)
         if loaded.is_counts and not asks:
@@ -278,19 +289,22 @@ class DataControls(QWidget):
         roles = _find_assignable_roles(loaded)
         self.columns_panel.set_columns(columns, dataset.var_names, roles, kind)
         self._show_dataset()
-        if asks:  # the offer says it better
+        if asks:  # the same note is shown beside the button
             self._show_notes([note for note in dataset.notes if note != question])
 
     def _offer_spaces(self, spaces: Sequence[str], present: str = "") -> None:
+        """Offer several spaces to embed, and choose the present space."""
         self.space.set_choices(zip(spaces, spaces, strict=True), present)
         self._form.setRowVisible(self.space, len(spaces) > 1)
 
     def _offer_batches(self, columns: Sequence[str], mixed: str | None) -> None:
+        """Offer columns of batches, and choose the column that is mixed."""
         names = dict.fromkeys([*columns, *filter(None, [mixed])])
         self.batches.set_choices([(NO_BATCHES, None), *((n, n) for n in names)], mixed)
         self._form.setRowVisible(self.batches, bool(names))
 
     def _show_dataset(self) -> None:
+        """Show name and notes of the present dataset."""
         dataset = self._session.dataset
         self.title.setText(dataset.name if dataset else TITLE)
         self.others.set_header_hidden(dataset is None)
@@ -298,6 +312,7 @@ class DataControls(QWidget):
         self._mark_next_button()
 
     def _update_summary(self) -> None:
+        """Show the stage of reading, else what was read, else a hint to begin."""
         hint = MEASURE_HINT if self.measure_panel.can_measure else HINT
         stage = self.reading.stage
         reads = f"{stage.text} …" if stage else ""
@@ -306,7 +321,7 @@ class DataControls(QWidget):
         )
 
     def _mark_next_button(self) -> None:
-        """Highlight the button to press next, if there is one."""
+        """Highlight the button to press next, if any, and update the summary."""
         is_free = self._session.dataset is None and not self.find_first_step()[0]
         for button, is_next in (
             (self.start_panel.open_button, is_free),
@@ -317,21 +332,22 @@ class DataControls(QWidget):
         self.first_step_changed.emit()
 
     def _show_notes(self, notes: Sequence[str]) -> None:
-        """Show what was done to the data, without what a panel below shows."""
+        """Show the notes of the dataset, except for the messages of the join panel."""
         others = [note for note in notes if note not in self.join_panel.messages]
         self.notes.show_text("\n".join(others))
 
 
 def _find_assignable_roles(loaded: ReadResult) -> dict[str, Role]:
-    """Return the role of each column that can be taken for something else."""
-    dataset, made = loaded.dataset, loaded.dataset.added_columns
-    roles = {x: role for x, role in dataset.roles.items() if x not in made}
+    """Return the present role of each column whose role can be changed."""
+    dataset, added = loaded.dataset, loaded.dataset.added_columns
+    roles = {x: role for x, role in dataset.roles.items() if x not in added}
     roles = {x: role for x, role in roles.items() if not is_own_map_column(x)}
     embedded = loaded.columns if loaded.is_of_table else ()
     return {**dict.fromkeys(embedded, "numbers"), **roles}
 
 
 def _describe_dataset(dataset: Dataset | None) -> str:
+    """Return the size of a dataset, its space and its columns' roles; "" for None."""
     if dataset is None:
         return ""
     n, meanings = dataset.X.shape[1], roles_text(dataset.roles)

@@ -1,4 +1,4 @@
-"""Display controls: what points are coloured by; the legend."""
+"""Display controls: the colour variable, the split into panels and the legend."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ CHECKS = {
         "Objects in the image have the colours of their points.",
     ),
 }
-"""Text and tooltip of each tick, by the field of the look."""
+"""Text and tooltip of each check box, by the field of ``session.look`` that it sets."""
 
 
 class DisplayControls(Listener):
-    """Edits ``session.look``; everything applies at once."""
+    """Edits ``session.look``; each change applies to the map at once."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(session := workspace.session)
@@ -77,9 +77,11 @@ class DisplayControls(Listener):
         self._rows = form_layout(("Split by", self.split_by))
         parts = form_layout(("Colour by", self.color_by)), self.legend, self.objects
         self.setLayout(vertical_box(*parts, spacing=5, margins=(0, 0, 0, 6)))
-        drawn = self.landmarks, self.names, self.pressure
-        self.more = widget_with_layout(vertical_box(self._rows, *drawn, self.gene_sets))
-        """What is used now and then."""
+        map_ticks = self.landmarks, self.names, self.pressure
+        self.more = widget_with_layout(
+            vertical_box(self._rows, *map_ticks, self.gene_sets)
+        )
+        """Controls that are used rarely, which the dock places in a fold."""
         offers = session.dataset_changed, session.restored, session.columns_changed
         offers += (
             self._linked.changed,
@@ -91,10 +93,10 @@ class DisplayControls(Listener):
         self.update_view()
 
     def update_view(self) -> None:
-        """Show the look as it is, and what can be chosen."""
+        """Offer what can be chosen for the present data, and show the look."""
         dataset, look = self._session.dataset, self._look
         splits = self._session.view.split_columns
-        if look.split_by not in splits:  # one that is gone splits nothing
+        if look.split_by not in splits:  # the column no longer exists
             look.split_by = ""
         self.split_by.set_choices([(NO_SPLIT, ""), *((name, name) for name in splits)])
         self._rows.setRowVisible(self.split_by, bool(splits))
@@ -108,7 +110,7 @@ class DisplayControls(Listener):
     # Inside
 
     def _show_look(self) -> None:
-        """Show the look as it is; a gene is offered while it is chosen."""
+        """Show the values of the look; offer the colour variable if it is missing."""
         look = self._look
         if look.color_by != self.color_by.value:
             self._offer_colors()
@@ -120,6 +122,7 @@ class DisplayControls(Listener):
                 self.split_by.value = look.split_by
 
     def _offer_colors(self) -> None:
+        """Offer the colour variables that the data and the method have."""
         names = list_color_choices(self._session.dataset)
         if not self._has_pressure:
             names.remove(PRESSURE)
@@ -131,5 +134,5 @@ class DisplayControls(Listener):
 
     @property
     def _has_pressure(self) -> bool:
-        """Whether the method of the map, or else of the next one, defines pressure."""
+        """Whether the method of the map, or of the next run, defines pressure."""
         return get_method(self._session.map_settings.method).has_pressure

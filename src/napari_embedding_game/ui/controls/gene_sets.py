@@ -1,4 +1,4 @@
-"""Score gene sets, typed or from a file, and colour the map by them."""
+"""A panel that scores typed genes or sets of a file and colours the map by scores."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ FILES = "Gene sets (*.gmt *.txt *.grp *.csv);;All files (*)"
 
 
 class GeneSetsPanel(FoldingSection):
-    """The genes of a set, a list of sets from a file, and a button.
+    """Fields for the genes and the name of a set, and buttons to score and to open.
 
-    The score becomes a column of the metadata; the map is coloured by it.
+    The score becomes a column of the metadata and the colour variable of the map.
     """
 
     def __init__(self, session: Session) -> None:
@@ -62,19 +62,22 @@ class GeneSetsPanel(FoldingSection):
         self.genes.textChanged.connect(self._update_score_button)
         self.genes.returnPressed.connect(self._score_typed_genes)
         self.name.returnPressed.connect(self._score_typed_genes)
-        # Also while nobody looks: a score is of the data that it was asked of.
+        # Also while this is hidden: a score belongs to the data of its request.
         Connections(self).connect(self._on_dataset_changed, session.dataset_changed)
         self._on_dataset_changed(session.dataset)
 
     def _on_dataset_changed(self, dataset: Dataset | None) -> None:
+        """Drop a score of the former data and its message."""
         self._score_jobs.stop()
         self._show_message("")
 
     def _update_score_button(self) -> None:
+        """Show the button while genes are typed and nothing is scored."""
         has_genes = bool(split_names(self.genes.text()))
         self.score.setVisible(has_genes and not self._score_jobs.is_busy)
 
     def _open_gene_set_file(self) -> None:
+        """Ask for a file and for a set in the file, and put the set into the fields."""
         name, _ = QFileDialog.getOpenFileName(self, "Open gene sets", "", FILES)
         if not name:
             return
@@ -84,18 +87,19 @@ class GeneSetsPanel(FoldingSection):
             return
         names = [f"{gene_set.name}  ({len(gene_set.genes)})" for gene_set in sets]
         chosen = names[0]
-        if len(sets) > 1:  # typing finds one of them
+        if len(sets) > 1:  # the list can be searched by typing
             words = "Gene sets", f"Sets of {Path(name).name}:"
             chosen, is_given = QInputDialog.getItem(self, *words, names)
             if not is_given or chosen not in names:
                 return
-        gene_set = sets[names.index(chosen)]  # to be scored or changed
+        gene_set = sets[names.index(chosen)]  # can be edited before it is scored
         self.name.setText(gene_set.name)
         self.genes.setText(", ".join(gene_set.genes))
         for field in self.genes, self.name:
             field.setCursorPosition(0)
 
     def _score_typed_genes(self) -> None:
+        """Score the genes of the field in the background."""
         dataset, genes = self._session.dataset, split_names(self.genes.text())
         if dataset is None or not genes or self._score_jobs.is_busy:
             return
@@ -103,6 +107,7 @@ class GeneSetsPanel(FoldingSection):
         self._score_jobs.submit(lambda: (gene_set, *score_genes(dataset, gene_set)))
 
     def _on_genes_scored(self, scored: tuple[GeneSet, Any, FoundNames]) -> None:
+        """Add the score as a column, colour by it and say how many genes were found."""
         gene_set, values, matched = scored
         name = self._session.add_columns(with_score, gene_set, values)
         dataset = self._session.dataset

@@ -1,4 +1,4 @@
-"""Method controls: method, repulsion, landmarks and all other parameters."""
+"""Method controls: the method, the repulsion, the landmarks and all other settings."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from napari_embedding_game.ui.style.layouts import (
     widget_with_layout,
 )
 
-OF_THE_PLAYERS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule")
-"""Fields that say how the players of the game take their steps."""
-MAIN = (
+STEP_FIELDS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule")
+"""Settings of the steps of the players."""
+MAIN_FIELDS = (
     "method",
     "large_picture",
     "n_components",
@@ -49,19 +49,19 @@ MAIN = (
     "n_neighbors",
     "perplexity",
 )
-"""The others are the fine print."""
+"""Settings that are always shown; the others are in a fold."""
 STALE = "The map was made with other settings: {}."
 AGAIN, GOES_ON = "Run again makes one with these", "Continue plays on from it"
 
 
 class MethodControls(Listener):
-    """Edits ``session.settings``; what can act on the running game acts at once."""
+    """Edits ``session.settings``, of which some act on the running game at once."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._settings = session.settings
         self.controls = make_setting_controls(self._settings)
-        """A control for each setting, by the name of its field."""
+        """A control for each setting, by the name of the setting."""
         for widget in self.controls:
             widget.changed.connect(
                 lambda value, of=widget: self._apply_setting(of, value)
@@ -76,10 +76,13 @@ class MethodControls(Listener):
         set_role(self.repulsion.native, "number")
         self.stale = Text()
         rows = {control.name: (control.label, control) for control in self.controls}
-        rows["method"] = "", self.controls["method"]  # whose name is above it
-        main = form_layout(*(rows.pop(name) for name in NAMES if name in MAIN))
+        rows["method"] = (
+            "",
+            self.controls["method"],
+        )  # the title of the fold names the method
+        main = form_layout(*(rows.pop(name) for name in NAMES if name in MAIN_FIELDS))
         fine = form_layout(*rows.values())
-        self._rows = {name: main if name in MAIN else fine for name in NAMES}
+        self._rows = {name: main if name in MAIN_FIELDS else fine for name in NAMES}
         self.controls["method"].native.setAccessibleName(self.controls["method"].label)
         self.more = FoldingSection("More settings", fine)
         self.setLayout(vertical_box(main, self.more, spacing=5))
@@ -90,7 +93,7 @@ class MethodControls(Listener):
         self.steering = widget_with_layout(
             vertical_box(self._repulsion_form, self.stale)
         )
-        """The repulsion, and what it means that the map is of other settings."""
+        """The repulsion, and a note where the map was made with other settings."""
         connect = self._connections.connect
         connect(self._on_setting_changed, self._settings.changed)
         self.connect_while_open(self.update_view, session.dataset_changed)
@@ -99,7 +102,7 @@ class MethodControls(Listener):
         self.update_view()
 
     def update_view(self, *event: object) -> None:
-        """Show all settings as they are, and which of them have a say."""
+        """Show the present settings; hide settings that the method does not use."""
         session, settings, controls = self._session, self._settings, self.controls
         for control in controls:
             value = self._find_shown_value(control.name)
@@ -108,14 +111,14 @@ class MethodControls(Listener):
         is_entropic = fill_affinity(settings.value).affinity == "entropic"
         dataset = session.dataset
         has_rows = dataset is None or not dataset.is_distances
-        for name, has_say in (
-            *((name, not spec.moved_by) for name in ("approximation", *OF_THE_PLAYERS)),
+        for name, is_used in (
+            *((name, not spec.moved_by) for name in ("approximation", *STEP_FIELDS)),
             ("large_picture", not spec.moved_by and has_rows),
             ("metric", has_rows),
             ("n_neighbors", not is_entropic),
             ("perplexity", is_entropic),
         ):
-            self._rows[name].setRowVisible(controls[name].native, has_say)
+            self._rows[name].setRowVisible(controls[name].native, is_used)
         self._repulsion_form.setRowVisible(0, spec.takes_repulsion)
         words, reason = controls["approximation"], NO_BOUND.get(spec.kernel)
         words.tooltip = FIELDS["approximation"].metadata["words"]
@@ -126,26 +129,29 @@ class MethodControls(Listener):
     # Inside
 
     def _apply_setting(self, widget: ValueWidget, value: Any) -> None:
+        """Set the setting of a control; its lowest value may stand for automatic."""
         settings, name = self._settings, widget.name
         if name == "n_components":
             change = partial(self._session.change_dimensions, value)
             self._session.play_wanted.emit(change)
-            self.update_view()  # as it is: it may have been refused
+            self.update_view()  # the change may have been refused
         elif name == "method":
             settings.choose_method(value)
         else:
-            # Between the lowest value and 0, where there is room, is nothing to choose.
-            is_left = name in AUTOMATICALLY and (value <= widget.min or value < 0)
+            # No value below 0 can be chosen, so that these also stand for automatic.
+            is_automatic = name in AUTOMATICALLY and (value <= widget.min or value < 0)
             chosen = int(value) if name == "max_iter" else value
-            setattr(settings, name, None if is_left else chosen)
+            setattr(settings, name, None if is_automatic else chosen)
 
     def _set_repulsion(self, repulsion: float) -> None:
+        """Set the repulsion, clamped to the range of the method."""
         low, high = repulsion_range(self._settings.method)
         self._settings.repulsion = min(max(repulsion, low), high)
 
     # What is shown
 
     def _on_setting_changed(self, name: str) -> None:
+        """Show a setting that was changed here or elsewhere."""
         if name == "repulsion":
             self._show_repulsion()
             self._show_staleness()
@@ -153,15 +159,16 @@ class MethodControls(Listener):
             self.update_view()
 
     def _find_shown_value(self, name: str) -> Any:
-        """Return a setting of the method, the approximation as it will be."""
+        """Return a setting; for the approximation the one that a run would use."""
         if name != "approximation":
             return getattr(self._settings, name)
         try:
             return resolve_approximation(self._session.resolve_settings())
-        except InputError:  # a run says what is wrong
+        except InputError:  # a run reports the error
             return self._settings.approximation
 
     def _show_repulsion(self) -> None:
+        """Show the repulsion and its range on slider and box, without a signal."""
         low, high = repulsion_range(self._settings.method)
         repulsion = resolve_repulsion(self._settings.value)
         with self.repulsion.changed.blocked(), self.repulsion_slider.changed.blocked():
@@ -172,7 +179,7 @@ class MethodControls(Listener):
         show_value(self.repulsion_slider, math.log10(repulsion))
 
     def _show_staleness(self, *event: object) -> None:
-        """Show that the map was made with other settings."""
+        """Show whether the map was made with other settings, and how to proceed."""
         session = self._session
         is_over = session.state not in ("preparing", "running", "paused")
         choices = [AGAIN] * is_over + [GOES_ON] * session.can_continue

@@ -1,4 +1,4 @@
-"""The scanpy recipe for raw counts: which cells are left out, and its numbers."""
+"""A panel for the scanpy recipe for raw counts: limits of cells and its numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PREPARE_TIP = "Filter, normalise, logarithm, variable genes, scale, components."
 DOUBLETS = "Leave out doublets (scrublet)"
 DOUBLETS_TIP = "Leave out cells that are two in one droplet."
 NO_MITOCHONDRIA = "No mitochondrial genes: no name begins with MT- or mt-."
-QUALITY = {
+CELL_LIMITS = {
     "min_counts": ("Counts, at least", "Cells with fewer are left out as empty."),
     "max_counts": ("Counts, at most", "Cells with more are left out as doublets."),
     "min_genes": ("Genes, at least", "Cells with fewer are left out as broken."),
@@ -44,27 +44,32 @@ PREPARATION = {
     "n_top_genes": ("Most variable genes", "Number of genes that the map is made of."),
     "n_comps": ("Principal components", "Number of components that are embedded."),
 }
-"""Title and meaning of fields of :class:`Recipe`."""
+"""Title and tooltip of fields of :class:`Recipe`."""
 DEFAULTS = {f.name: f.default for f in fields(Recipe)}
 
 
 class RecipePanel(QWidget):
-    """Offers the recipe for raw counts, which ``prepare`` receives.
+    """Offers the recipe for raw counts and shows how many cells it leaves out.
 
-    ``batches``: the column whose samples are mixed, or None.
+    Parameters
+    ----------
+    batches : ChoiceBox
+        Chooses the column whose samples are mixed, or None.
+    prepare : callable
+        Receives the recipe when a person applies it.
     """
 
     def __init__(self, batches: ChoiceBox, prepare: Callable[[Recipe], object]) -> None:
         super().__init__()
         self._batches, self._prepare = batches, prepare
         self.is_offered = False
-        """Whether there are counts that are not prepared yet."""
+        """Whether there are raw counts that are not prepared yet."""
         self._quality: pd.DataFrame | None = None
         self._doublet_count: tuple[Recipe, int] | None = None
-        """How many doublets were found, and by which recipe."""
+        """The applied recipe and how many doublets it found."""
         self.offer = Text(OFFER, "warning")
         self.numbers: dict[str, FloatSpinBox] = {}
-        self._limits = self._make_number_form(QUALITY)
+        self._limits = self._make_number_form(CELL_LIMITS)
         self.cells = CellQualityView(self._set_numbers)
         self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._update_left_out_counts)
         self.no_mito, self.state = Text(NO_MITOCHONDRIA), Text()
@@ -79,7 +84,7 @@ class RecipePanel(QWidget):
         self.hide()
 
     def make_recipe(self) -> Recipe:
-        """Return the recipe with the present numbers and batches."""
+        """Return a recipe with the numbers and the batches that are chosen now."""
         return Recipe(
             **{n: type(DEFAULTS[n])(box.value) for n, box in self.numbers.items()},
             batch_key=self._batches.value,
@@ -89,14 +94,15 @@ class RecipePanel(QWidget):
     def offer_recipe(
         self, quality: pd.DataFrame | None, dataset: Dataset, applied: Recipe | None
     ) -> None:
-        """Offer the recipe for counts, or what it was once it was ``applied``.
+        """Offer the recipe for raw counts, or show the recipe that was applied.
 
-        ``quality`` is of every cell of the source, to choose limits by.
+        ``quality`` has a row of metrics for each cell of the source, to choose limits;
+        None without metrics. ``applied``: None before the preparation.
         """
         self.show()
         self.is_offered = applied is None
         if self.has_limits_of(quality):
-            return  # other data could not be read: what was typed stays
+            return  # the same cells: typed numbers stay
         self.offer.show_text("" if applied else OFFER)
         self.apply.setVisible(applied is not None)
         self.fold.setVisible(quality is not None)
@@ -108,11 +114,11 @@ class RecipePanel(QWidget):
         self._update_left_out_counts()
 
     def has_limits_of(self, quality: pd.DataFrame | None) -> bool:
-        """Return whether the limits are those of this reading of the cells."""
+        """Return whether the limits are shown for this very table of metrics."""
         return quality is not None and quality is self._quality
 
     def withdraw_offer(self) -> None:
-        """Hide the offer: these are no counts, or other data are being read."""
+        """Hide the panel: the data are no raw counts, or other data are being read."""
         self.hide()
         self.is_offered = False
 
@@ -123,6 +129,7 @@ class RecipePanel(QWidget):
         self._prepare(self.make_recipe())
 
     def _make_number_form(self, parameters: dict[str, tuple[str, str]]) -> QFormLayout:
+        """Return a form with a number for each field, by its title and tooltip."""
         boxes = {
             name: _make_number_box(name, tip) for name, (_, tip) in parameters.items()
         }
@@ -132,7 +139,7 @@ class RecipePanel(QWidget):
     def _show_cell_quality(
         self, quality: pd.DataFrame, dataset: Dataset, previous: pd.DataFrame | None
     ) -> None:
-        """Show the figures of these cells; of other cells there are no limits yet."""
+        """Show the metrics of the cells; reset the limits where the metrics differ."""
         has_mito = "pct_counts_mt" in quality
         self._limits.setRowVisible(self.numbers["max_mito"].native, has_mito)
         self.no_mito.setVisible(not has_mito)
@@ -144,7 +151,7 @@ class RecipePanel(QWidget):
         self.cells.show_cells(quality, dataset)
 
     def _show_applied_recipe(self, applied: Recipe, dataset: Dataset) -> None:
-        """Show the numbers that it was done with, and how many were doublets."""
+        """Show the numbers of an applied recipe and how many doublets it found."""
         self.doublets.setChecked(applied.doublets)
         self._set_numbers({name: getattr(applied, name) for name in self.numbers})
         recipe = dataset.provenance.get("recipe", {})
@@ -154,14 +161,14 @@ class RecipePanel(QWidget):
         )
 
     def _set_numbers(self, numbers: Limits) -> None:
-        """Show other numbers."""
+        """Show these numbers, by field, without a signal for each."""
         for name, value in numbers.items():
             with self.numbers[name].changed.blocked():
                 self.numbers[name].value = value
         self._update_left_out_counts()
 
     def _update_left_out_counts(self, *event: object) -> None:
-        """Show how many cells are within the limits, and why others are not."""
+        """Show how many cells are within the limits, and why others are left out."""
         if self._quality is None:
             return
         recipe, (_, *columns) = self.make_recipe(), self._batches.choices
@@ -185,8 +192,9 @@ class RecipePanel(QWidget):
 
 
 def _make_number_box(name: str, tip: str) -> FloatSpinBox:
+    """Return a box for a field of the recipe; the lowest value is no limit."""
     least = 0 if name in (*LIMITS, "min_cells") else 2
-    # Also of whole numbers: magicgui's box for these cannot say "No limit".
+    # For integers too: magicgui's box for integers cannot show "No limit".
     box = FloatSpinBox(min=least, max=1e8, step=1, value=DEFAULTS[name], tooltip=tip)
     box.native.setDecimals(int(name == "max_mito"))
     if name in LIMITS:

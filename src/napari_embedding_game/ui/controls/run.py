@@ -1,4 +1,4 @@
-"""Run controls: the buttons of a run, how far it is, and what went wrong."""
+"""Run controls: the buttons of a run, its progress and its messages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ COMPILING = "Preparing this computer for the first map (once): {} of at most {} 
 
 
 class RunControls(QWidget):
-    """Drives the run and shows its state, at the lower edge of the dock."""
+    """Starts, pauses and stops runs; shows the state of the run and its messages."""
 
     def __init__(self, data: DataControls, writing: WritingTask) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class RunControls(QWidget):
         self._session = session = reading.workspace.session
         self._reading, self._writing = reading.jobs, writing
         self._remedy: dict[str, Any] = {}
-        """Settings that remedy the warning on show."""
+        """Settings that would remedy the shown warning."""
         self._progress: Progress | None = None
         """The last frame of the run."""
         self.run_button = push_button("Run", RUN_TIP, self._on_run_clicked)
@@ -90,9 +90,9 @@ class RunControls(QWidget):
         self.saved = Text()
         self.stage.setToolTip(STAGE_TIP)
         self._origin = RESTORED if session.snapshot else ""
-        """Where the map is from, if it was not played now."""
+        """Text for a map that was opened or looked back at; "" for a map of a run."""
         self._last_state_text: str | None = None
-        """What was said last of the state."""
+        """The last text of the state, which is shown again only if it changes."""
         buttons = equal_width_box(
             self.run_button, self.pause_button, self.stop_button, self.save_button
         )
@@ -124,11 +124,11 @@ class RunControls(QWidget):
         self._on_message_changed(session.message)
 
     def show_save_time(self) -> None:
-        """Show that the map has just been saved automatically."""
+        """Show the present time as the time of the last automatic saving."""
         self.saved.show_text(time.strftime(SAVED))
 
     def refresh(self, *event: object) -> None:
-        """Show the possible actions and the state of the run."""
+        """Show the buttons that can be used in the present state, and the state."""
         session, state = self._session, self._session.state
         moving, has_map = state in ("running", "paused"), session.snapshot is not None
         has_data, is_alive = session.dataset is not None, moving or state == "preparing"
@@ -149,7 +149,7 @@ class RunControls(QWidget):
         is_open = session.stale or state in ("stopped", "failed")
         is_given = state == "finished" and is_asked
         can_go_on = is_given or (is_open and session.can_continue)
-        # Nothing is played that is about to be replaced.
+        # No run begins while other data are read, which would replace it.
         is_reading = self._reading.is_busy
         is_free = not (is_alive or is_reading)
         can_show = not has_map or (has_choice and is_asked)
@@ -164,14 +164,15 @@ class RunControls(QWidget):
             (self.bar, is_alive),
             (self.continue_button, can_go_on and has_map),
         )
-        # What comes first: the focus goes on to it from what hides, not to napari's.
-        for widget, is_visible in sorted(shown, key=lambda one: not one[1]):
+        # Show before hiding: the focus of a hidden button then stays in the dock.
+        for widget, is_visible in sorted(shown, key=lambda entry: not entry[1]):
             widget.setVisible(is_visible)
         self._update_state_text()
 
     # Inside
 
     def _on_run_clicked(self) -> None:
+        """Do the first step, if one is needed, and then request a run."""
         commit_typed_number()
         prepare = self._find_first_step()[1]
         if prepare is None:
@@ -180,22 +181,26 @@ class RunControls(QWidget):
             prepare(self._request_run)
 
     def _request_run(self) -> None:
+        """Request a new run from the controller."""
         commit_typed_number()
         self._session.play_wanted.emit(self._session.begin)
 
     def _list_given_maps(self) -> None:
+        """Fill the menu with the maps that came with the data."""
         self.given_maps_menu.clear()
         names = self._session.given_maps
         entries = [(name, partial(self._show_given_map, name), "") for name in names]
         add_menu_entries(self.given_maps_menu, entries)
 
     def _show_given_map(self, name: str = "") -> None:
+        """Show a map that came with the data, by default the first one."""
         session = self._session
         session.given_map = name or next(iter(session.given_maps))
         session.settings.choose_method("given")
         self._request_run()
 
     def _on_continue_clicked(self) -> None:
+        """Request a run that starts from the present map."""
         commit_typed_number()
         if self._session.settings.method == "given":
             self._session.settings.choose_method("game")
@@ -206,6 +211,7 @@ class RunControls(QWidget):
         (session.resume if session.state == "paused" else session.pause)()
 
     def _run_with_remedy(self) -> None:
+        """Change the settings as the warning proposes, and request a run."""
         self._session.settings.update(**self._remedy)
         self._request_run()
 
@@ -215,13 +221,14 @@ class RunControls(QWidget):
         self.stage.show_text(f"Saved {name}. {left_out}".strip())
 
     def _on_map_opened(self, words: str) -> None:
-        """Show a map that was played at another time."""
+        """Show where a map came from that no run of now has made."""
         self._origin = words
         self.refresh()
         if self._session.snapshot is not None:
-            self.stage.show_text(words)  # also where something is selected
+            self.stage.show_text(words)  # also while something is selected
 
     def _on_state_changed(self, state: State) -> None:
+        """Update all for a new state; reset the progress when a run begins."""
         self._origin = ""
         if state == "preparing":
             self._progress = None
@@ -229,6 +236,7 @@ class RunControls(QWidget):
         self.refresh()
 
     def _on_run_progressed(self, progress: Progress) -> None:
+        """Store the progress and move the bar to the iteration."""
         self._progress = progress
         snapshot = progress.snapshot
         if snapshot is not None:
@@ -236,7 +244,7 @@ class RunControls(QWidget):
             update_progress_bar(self.bar, done, max(snapshot.n_iter, 1))
 
     def _on_compilation_changed(self) -> None:
-        """Show how far compiling is, while it is what a run waits for."""
+        """Show the progress of compilation while a run waits for it."""
         if self._is_waiting_for_compilation:
             update_progress_bar(self.bar, *self._compilation_progress)
         elif self._session.state == "preparing":
@@ -245,23 +253,23 @@ class RunControls(QWidget):
 
     @property
     def _is_waiting_for_compilation(self) -> bool:
-        """Whether a run waits for loops that are being compiled."""
+        """Whether a run waits until loops are compiled."""
         return self._session.state == "preparing" and self._compilation.is_compiling
 
     @property
     def _compilation_progress(self) -> tuple[int, int]:
-        """How many parts are compiled, and how many there are at most."""
+        """(number of functions whose compilation has begun, maximum of this number)."""
         n_begun = self._compilation.n_begun
         return n_begun, max(n_begun, PARTS)
 
     def _update_state_text(self) -> None:
-        """Show another state; what was said since of the same one stays."""
+        """Show the state's text if it has changed; otherwise a later message stays."""
         if (text := self._describe_state()) != self._last_state_text:
             self._last_state_text = text
             self.stage.show_text(text)
 
     def _describe_state(self) -> str:
-        """Return the state of the run, and the possible actions."""
+        """Return a text of the state of the run or of the map; "" for none."""
         session, state, progress = self._session, self._session.state, self._progress
         if self._is_waiting_for_compilation:
             return COMPILING.format(*self._compilation_progress)
@@ -274,7 +282,7 @@ class RunControls(QWidget):
         if not session.selection.is_empty:
             is_earlier = self._origin == LOOKED_BACK
             return f"{LOOKED_BACK} {SELECTED}" if is_earlier else SELECTED
-        if session.message:  # which says it better
+        if session.message:  # which is shown below
             return ""
         if session.snapshot is None:
             is_ready = session.dataset is not None and not self._find_first_step()[0]
@@ -282,6 +290,7 @@ class RunControls(QWidget):
         return self._origin or {"stopped": STOPPED, "finished": FINISHED}.get(state, "")
 
     def _on_message_changed(self, message: str) -> None:
+        """Show a message of the session, and a button for its remedy if any."""
         failed, settings = self._session.state == "failed", self._session.settings
         self.message.show_text(message, "error" if failed else "warning")
         remedy = self._session.remedy.items()
@@ -294,7 +303,7 @@ class RunControls(QWidget):
 
 
 def describe_progress(progress: Progress) -> str:
-    """Return what is done, and how long it takes."""
+    """Return the stage of a run and the estimated time that is left."""
     seconds = progress.seconds_left
     if progress.snapshot is None:
         return f"{progress.stage} …"

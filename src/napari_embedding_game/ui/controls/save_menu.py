@@ -1,4 +1,4 @@
-"""A button with the menu of what can be saved."""
+"""A button with a menu of the formats in which a map can be saved."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
     "Methods paragraph": ({".txt": "Text"}, "With versions and citations."),
     "Session, to go on later": ({ENDING: "Embedding game session"}, ""),
 }
-"""Kinds of file, by their endings, and tooltip of each entry."""
+"""For each entry the titles of its formats, by ending, and its tooltip."""
 TIP = "A figure, table, notebook … The rest stays under Recent maps."
 
 SHARE = "Save to share: without folder names"
@@ -44,7 +44,7 @@ SHARE_TIP = (
 
 
 def make_save_button(session: Session, writing: WritingTask) -> QPushButton:
-    """Return a button whose menu asks for the path of a file, and has it written."""
+    """Return a button with a menu of formats; an entry asks for a path and saves."""
 
     def save(kinds: Mapping[str, str]) -> None:
         path = ask_save_path(button, session, "map", kinds)

@@ -1,4 +1,4 @@
-"""The tools that select points, and what is done to those that are selected."""
+"""Controls of the tools that select points and of the actions on a selection."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ class SelectionControls(QWidget):
 
     Parameters
     ----------
-    acts : mapping of str to callable
-        What each button does, by the keys of ``TIPS``; that of the neighbours receives
-        whether it is down.
+    actions : mapping of str to callable
+        The action of each button, by the keys of ``TIPS``.  The action of "neighbors"
+        receives whether the button is down.
     """
 
-    def __init__(self, workspace: Workspace, acts: Mapping[str, Callable]) -> None:
+    def __init__(self, workspace: Workspace, actions: Mapping[str, Callable]) -> None:
         super().__init__()
         self._session, self._linked = (session := workspace.session), workspace.linked
         self._neighbors_message = ""
 
         def button(text: str, key: str) -> QPushButton:
-            return push_button(text, TIPS[key], acts[key])
+            return push_button(text, TIPS[key], actions[key])
 
         self.lasso, self.brush = button("Lasso", "lasso"), button("Brush", "brush")
         self.embed = button("Map these", "embed")
         self.show_objects = button("Show in image", "objects")
         self.hold, self.release = button("Hold", "hold"), button("Free", "free")
         self.neighbors = push_button("True neighbours", TIPS["neighbors"])
-        self.neighbors.pressed.connect(partial(acts["neighbors"], True))
-        self.neighbors.released.connect(partial(acts["neighbors"], False))
+        self.neighbors.pressed.connect(partial(actions["neighbors"], True))
+        self.neighbors.released.connect(partial(actions["neighbors"], False))
         self.message, self.tool_hint = Text(), Text()
         self.by_hand = Text()
         self.lasso.setCheckable(True)
@@ -63,9 +63,9 @@ class SelectionControls(QWidget):
         self.tools = widget_with_layout(
             vertical_box(equal_width_box(self.lasso, self.brush), self.tool_hint)
         )
-        """What selects points on the map."""
+        """The tools that select points on the map."""
         self.held_row = widget_with_layout(horizontal_box(self.by_hand, self.release))
-        """What is held, and the way to free it, also where nothing is selected."""
+        """What is held by hand, and the button to free it."""
         buttons = equal_width_box(self.embed, self.neighbors, self.hold)
         self.setLayout(vertical_box(buttons, self.show_objects, self.message))
         connect = Connections(self).connect
@@ -74,19 +74,19 @@ class SelectionControls(QWidget):
         self._on_hand_changed()
 
     def refresh(self, *event: object) -> None:
-        """Show what can be done with a selection: all of it hides without one."""
+        """Show the buttons that can be used with a selection in the present state."""
         snapshot, state = self._session.snapshot, self._session.state
         self.show_objects.setVisible(self._linked.current is not None)
         self.hold.setVisible(self._is_game)
         has_neighbors = snapshot is not None and snapshot.neighbors is not None
-        if not self.neighbors.isDown():  # hidden then, it would never be let go
+        if not self.neighbors.isDown():  # hidden while down, it would never be released
             self.neighbors.setVisible(has_neighbors and state in RESTING)
         self.message.show_text(
             self._neighbors_message or ("" if self._is_game else NO_HAND)
         )
 
     def _on_hand_changed(self, *event: object) -> None:
-        """Follow what is held by hand, and whether anything can be."""
+        """Show what is held by hand, and whether the method can hold points."""
         hand = self._session.hand
         self._is_game = is_game(self._session.settings.value)
         self.by_hand.show_text(hand.summary())
@@ -94,12 +94,12 @@ class SelectionControls(QWidget):
         self.refresh()
 
     def show_active_tool(self, tool: str) -> None:
-        """Show which tool the mouse has."""
+        """Check the button of the mouse's tool and show the tool's tip; "" for none."""
         self.lasso.setChecked(tool == "lasso")
         self.brush.setChecked(tool == "brush")
         self.tool_hint.show_text(TIPS.get(tool, ""))
 
     def show_neighbors_message(self, text: str) -> None:
-        """Show which true neighbours are drawn; "" for none."""
+        """Show a message about the true neighbours; "" removes the message."""
         self._neighbors_message = text
         self.refresh()

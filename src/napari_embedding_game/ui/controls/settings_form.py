@@ -1,4 +1,4 @@
-"""A control for each setting of the engine, made from the metadata of its field."""
+"""Controls for the engine's settings, made from the metadata of their fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from napari_embedding_game.session.settings import ChosenSettings
 AUTOMATIC = "Automatic"
 FIELDS = {each.name: each for each in fields(Settings)}
 NAMES = [name for name in FIELDS if name not in ("repulsion", "n_jobs")]
-"""Settings that have a control here, from top to bottom."""
+"""Settings that have a control in this form, from top to bottom."""
 METRICS = "euclidean", "cosine", "correlation", "manhattan"
 DEVICES = {
     "auto": "Automatic",
@@ -31,40 +31,42 @@ CHOICES: Mapping[str, Callable[[], Mapping[Any, str]]] = {
     "metric": lambda: {metric: metric.capitalize() for metric in METRICS},
     "device": lambda: DEVICES,
 } | {n: f.metadata["choices"] for n, f in FIELDS.items() if "choices" in f.metadata}
-"""Values and their titles, of settings that are chosen from a list."""
+"""For settings that are chosen from a list: returns the titles by value."""
 KINDS = get_type_hints(Settings)
 AUTOMATICALLY = [
     name
     for name in NAMES
     if name not in CHOICES and type(None) in get_args(KINDS[name])
 ]
-"""Numbers that are left to the engine at their lowest value."""
-WHOLE = ("perplexity", "max_iter")
-"""Numbers that are shown without decimals."""
+"""Numbers whose lowest value leaves the choice to the engine."""
+INTEGERS = ("perplexity", "max_iter")
+"""Settings whose number is shown without decimals."""
 SIGNIFICANT, MAX_DECIMALS = 3, 10
-"""Digits of a number that was not typed here."""
+"""Significant digits of a number of a file or program, and its decimals at most."""
 
 
 def describe_settings(settings: Mapping[str, Any]) -> str:
-    """Return settings in the words of the form, such as "Repulsion 100"."""
-    metadata = [
+    """Return settings as the form names them, such as "Repulsion 100, Seed 3"."""
+    texts = [
         f"{FIELDS[n].metadata['title']} {_format_value(n, v)}"
         for n, v in settings.items()
     ]
-    return ", ".join(metadata)
+    return ", ".join(texts)
 
 
 def make_setting_controls(settings: ChosenSettings) -> Container[ValueWidget]:
-    """Return a control for each of ``NAMES``, by the type and metadata of its field."""
+    """Return a container with a control for each setting, in the order of ``NAMES``."""
     controls = Container[ValueWidget](labels=False)
     for name in NAMES:
         metadata = FIELDS[name].metadata
         options: dict[str, Any] = {"tooltip": metadata["words"]}
         if name in CHOICES:
-            options["choices"] = lambda _, of=name: _list_choices(settings, of)
+            options["choices"] = lambda _, setting=name: _list_choices(
+                settings, setting
+            )
         if "shown" in metadata:
             options["min"], options["max"], options["step"] = metadata["shown"]
-        if name == "max_iter":  # magicgui's other box has no "Automatic"
+        if name == "max_iter":  # magicgui's box for integers has no "Automatic"
             options["widget_type"] = "FloatSpinBox"
         if metadata.get("slides"):
             options["widget_type"] = "FloatSlider"
@@ -74,7 +76,7 @@ def make_setting_controls(settings: ChosenSettings) -> Container[ValueWidget]:
         widget = create_widget(
             name=name, label=metadata["title"], annotation=kind, options=options
         )
-        if name in WHOLE:
+        if name in INTEGERS:
             widget.native.setDecimals(0)
         if name in AUTOMATICALLY:
             widget.native.setSpecialValueText(AUTOMATIC)
@@ -84,26 +86,26 @@ def make_setting_controls(settings: ChosenSettings) -> Container[ValueWidget]:
 
 
 def _list_choices(settings: ChosenSettings, name: str) -> list[tuple[str, Any]]:
-    """Return titles and values that can be chosen now.
+    """Return titles and values that a setting can have with the present method.
 
-    What a session file or a program has chosen is one of them, unless it goes with
-    another method: then a run reports the error.
+    The present value is included, which a session file or a program may have set,
+    unless the value belongs to another method: then a run reports the error.
     """
-    listed, present = dict(CHOICES[name]()), getattr(settings, name)
+    titles, present = dict(CHOICES[name]()), getattr(settings, name)
     if name == "approximation":
         offered = get_method(settings.method).approximations
     elif name == "affinity":
         offered = ("auto", *engine.list_affinities(settings.method))
     else:
-        listed.setdefault(present, str(present))
-        offered = tuple(listed)
-    return [(words, value) for value, words in listed.items() if value in offered]
+        titles.setdefault(present, str(present))
+        offered = tuple(titles)
+    return [(words, value) for value, words in titles.items() if value in offered]
 
 
 def show_value(widget: ValueWidget, value: Any) -> None:
-    """Show a value without a signal; widen a control that is too narrow for it.
+    """Show a value in a control without a signal; widen the range of a number for it.
 
-    Session files and programs may hold what no person could choose here.
+    Session files and programs may set values that cannot be chosen here.
     """
     with widget.changed.blocked():
         if isinstance(widget, ComboBox):
@@ -111,12 +113,13 @@ def show_value(widget: ValueWidget, value: Any) -> None:
             value = value if value in widget.choices else widget.choices[0]
         if isinstance(widget, RangedWidget):
             _widen_range(widget, value)
-            # A bound has as few decimals as the widget shows.
+            # The widget rounds its bounds to the decimals that it shows.
             value = min(max(value, widget.min), widget.max)
         widget.value = value
 
 
 def _widen_range(widget: RangedWidget, value: float) -> None:
+    """Give a number the decimals and the range that a value needs."""
     if isinstance(widget, FloatSpinBox) and value:
         decimals = widget.native.decimals()
         if round(value, decimals) != value:
@@ -129,6 +132,7 @@ def _widen_range(widget: RangedWidget, value: float) -> None:
 
 
 def _format_value(name: str, value: Any) -> str:
+    """Return the value of a setting as the form shows it."""
     if value is None:
         return AUTOMATIC.lower()
     if name == "method":

@@ -1,4 +1,4 @@
-"""START: open data, a session, a sample or a recent map."""
+"""Buttons to open data, a session, a sample or a recent map."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILES = f"Data and sessions ({' '.join(f'*{ending}' for ending in (*ENDINGS, END
 
 
 class StartPanel(QWidget):
-    """The buttons that open something, and a line for each of the last maps."""
+    """Buttons that open data, and a link for each recent map."""
 
     def __init__(
         self, reading: ReadingTask, load_selected_layer: Callable[[], None]
@@ -52,40 +52,40 @@ class StartPanel(QWidget):
         of_folder = "Folder…", self.open_chosen_folder, FOLDER_TIP
         add_menu_entries(menu, [("File…", self.open_chosen_file, ""), of_folder])
         self.open_button.setMenu(menu)
-        self._lines = vertical_box(spacing=2, margins=(0, 12, 0, 0))
+        self._recent_maps_box = vertical_box(spacing=2, margins=(0, 12, 0, 0))
         self.tour = push_button("Show me around", "In five notes.", role="link")
         buttons = equal_width_box(self.layer_button, self.sample_button)
-        parts = self.open_button, buttons, self.tour, self._lines
+        parts = self.open_button, buttons, self.tour, self._recent_maps_box
         self.setLayout(vertical_box(*parts, spacing=6, margins=(0, 6, 0, 0)))
 
     def open_chosen_file(self) -> None:
-        """Ask for a file of data or a session, and load it."""
+        """Ask for a file of data or a session and open it in the background."""
         title = "Open a table of cells, images or texts, or a session"
         name, _ = QFileDialog.getOpenFileName(self, title, "", FILES)
         if name:
             self._reading.open_file(Path(name))
 
     def open_chosen_folder(self) -> None:
-        """Ask for a folder and load it."""
+        """Ask for a folder and read it in the background."""
         name = QFileDialog.getExistingDirectory(self, "Open a folder")
         if name:
             self._reading.load(source_of(Path(name)))
 
     def showEvent(self, event: object) -> None:
-        """List the last maps as they are now."""
+        """Update the links to recent maps."""
         super().showEvent(event)
         self.show_recent_maps()
 
     def show_recent_maps(self) -> None:
-        """Show a line for each of the last maps."""
-        clear_layout(self._lines)
+        """Show a link for each of the newest maps, which opens the map."""
+        clear_layout(self._recent_maps_box)
         recent = self._reading.store.list_recent_maps()[:MAX_RECENT_MAPS]
         if recent:
-            self._lines.addWidget(Text("Recent maps"))
+            self._recent_maps_box.addWidget(Text("Recent maps"))
         for path, words in recent:
             seen = partial(mark_as_closed, path)
             open_map = partial(self._reading.open_session, path, then=seen)
             line = push_button(words, words, open_map, "link")
             # A long name must not widen the dock.
             line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-            self._lines.addWidget(line)
+            self._recent_maps_box.addWidget(line)

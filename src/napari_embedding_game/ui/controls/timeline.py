@@ -1,4 +1,4 @@
-"""Earlier maps as small pictures: a click goes back to one; two can be compared."""
+"""Earlier maps as thumbnails: a click looks back at one; two maps can be compared."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.errors import call_or_show_error
 from napari_embedding_game.ui.tasks.worker import JobRunner
 
-PICTURE, MAX_DRAWN = 48, 2000
-"""Pixels of a side of a small picture, and points that are drawn there."""
+THUMBNAIL, MAX_PAINTED = 48, 2000
+"""Pixels of a side of a thumbnail, and points that are painted in it, about."""
 HINT = "Earlier maps: click to go back."
 TIP = "Right-click to rename or delete. A named map stays when memory runs short."
 COMPARE_TIP = "See which points lie elsewhere on another map."
 
 
 class Timeline(Listener):
-    """The marks of the session, and what differs from one of them."""
+    """Lists the marks of the session, and compares the shown map with a mark."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._call_or_show_message = partial(call_or_show_error, session.show_message)
         self._colors = QColor("black"), QColor("white")
-        self._drawn: tuple[Mark, ...] = ()
-        """The marks that have pictures."""
+        self._listed_marks: tuple[Mark, ...] = ()
+        """The marks whose thumbnails are in the list."""
         self.marks = QListWidget()
         self.marks.setViewMode(QListView.ViewMode.IconMode)
         self.marks.setMovement(QListView.Movement.Static)
         self.marks.setWrapping(False)
-        self.marks.setIconSize(QSize(PICTURE, PICTURE))
-        self.marks.setFixedHeight(PICTURE + 30)
+        self.marks.setIconSize(QSize(THUMBNAIL, THUMBNAIL))
+        self.marks.setFixedHeight(THUMBNAIL + 30)
         self.marks.setMinimumWidth(1)
         self.marks.setAccessibleName("Earlier maps")
         self.marks.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.marks.customContextMenuRequested.connect(self._on_menu_requested)
-        # Not the current row: Qt sets one where Tab comes in.
+        # Not the current row, which Qt sets when Tab enters the list.
         self.marks.itemSelectionChanged.connect(self._on_mark_selected)
         self.compare = push_button("Compare", COMPARE_TIP, role="menu")
         self.others = QMenu(self.compare)
@@ -70,7 +70,7 @@ class Timeline(Listener):
         self.end = push_button("End comparison", "", self._end_comparison)
         self.marks.setToolTip(TIP)
         self.words = Text()
-        """The map on show, or its differences from the compared one."""
+        """The title of the shown map, or its differences from the compared map."""
         under = horizontal_box(self.words, self.compare, stretched=(self.words,))
         parts = Text(HINT), self.marks, under, self.end
         self._content = widget_with_layout(vertical_box(*parts, spacing=3))
@@ -83,14 +83,14 @@ class Timeline(Listener):
         self.connect_while_open(self.update_view, view.comparison_changed, view.panels_changed)
 
     def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        self._colors, self._drawn = (colors.foreground, colors.line), ()
+        """Paint the thumbnails in the colours of napari's theme."""
+        self._colors, self._listed_marks = (colors.foreground, colors.line), ()
         self._is_outdated = True
         if self.is_open():
             self.update_view_if_outdated()
 
     def update_view(self) -> None:
-        """Show the timeline as it is now."""
+        """List the present marks, and show the state of the comparison."""
         session, timeline = self._session, self._session.timeline
         marks, current = timeline.marks, timeline.current
         with QSignalBlocker(self.marks):
@@ -98,14 +98,14 @@ class Timeline(Listener):
                 self.marks.takeItem(self.marks.count() - 1)
             while self.marks.count() < len(marks):
                 self.marks.addItem(QListWidgetItem())
-            previous = dict(enumerate(self._drawn))
+            previous = dict(enumerate(self._listed_marks))
             for number, mark in enumerate(marks):
                 if mark is not previous.get(number):
                     item = self.marks.item(number)
                     item.setIcon(self._make_thumbnail_icon(mark))
                     item.setToolTip(escape_tooltip(describe_mark(mark)))
                     item.setData(Qt.ItemDataRole.AccessibleTextRole, mark.title)
-            self._drawn = marks
+            self._listed_marks = marks
             self.marks.setCurrentRow(-1 if current is None else marks.index(current))
         self._content.setVisible(bool(marks))
         compared, is_busy = session.view.comparison, self._comparison_jobs.is_busy
@@ -120,7 +120,7 @@ class Timeline(Listener):
         self.compare.setVisible(can_compare and self.end.isHidden())
 
     def make_mark_menu(self, mark: Mark) -> QMenu:
-        """Return the menu of a mark."""
+        """Return a new menu to rename or delete a mark."""
         menu, number, timeline = QMenu(self), mark.number, self._session.timeline
         remove = partial(self._call_or_show_message, timeline.remove_mark, number)
         rename = "Rename…", partial(self._ask_new_title, mark), ""
@@ -128,7 +128,13 @@ class Timeline(Listener):
         return menu
 
     def begin_comparison(self, number: int) -> None:
-        """Compare the map on show with the mark of this number, or raise DataError."""
+        """Start comparing the shown map with the mark of this number.
+
+        Raises
+        ------
+        DataError
+            The maps cannot be compared.
+        """
         self._comparison_jobs.submit(make_comparison_job(self._session, number))
         self.update_view()
 
@@ -148,17 +154,18 @@ class Timeline(Listener):
         self.update_view()
 
     def _make_thumbnail_icon(self, mark: Mark) -> QIcon:
-        drawn = render_thumbnail(mark.snapshot.embedding, *self._colors)
-        return QIcon(QPixmap.fromImage(drawn))
+        image = render_thumbnail(mark.snapshot.embedding, *self._colors)
+        return QIcon(QPixmap.fromImage(image))
 
     def _list_comparable_marks(self) -> list[Mark]:
-        """Return the marks of other maps than the one on show, the newest first."""
+        """Return the marks of other maps than the shown map, newest first."""
         current, marks = self._session.snapshot, self._session.timeline.marks
         if current is None:
             return []
         return [m for m in marks[::-1] if m.snapshot.embedding is not current.embedding]
 
     def _fill_compare_menu(self) -> None:
+        """Fill the menu with an entry for each map that can be compared."""
         self.others.clear()
         for mark in self._list_comparable_marks():
             compare = partial(
@@ -169,11 +176,13 @@ class Timeline(Listener):
                 action.setIcon(self._make_thumbnail_icon(mark))
 
     def _on_mark_selected(self) -> None:
+        """Show the map of the selected mark."""
         for item in self.marks.selectedItems():
             mark = self._session.timeline.marks[self.marks.row(item)]
             self._call_or_show_message(self._session.show_mark, mark.number)
 
     def _on_menu_requested(self, point: QPoint) -> None:
+        """Show the menu of the mark at a point, in pixels of the list."""
         number = self.marks.indexAt(point).row()
         if number >= 0:
             menu = self.make_mark_menu(self._session.timeline.marks[number])
@@ -181,6 +190,7 @@ class Timeline(Listener):
             menu.deleteLater()
 
     def _ask_new_title(self, mark: Mark) -> None:
+        """Ask for a name of a mark and rename the mark, unless other data have come."""
         dataset = self._session.dataset
         name, is_given = QInputDialog.getText(
             self, "Rename the map", "Name:", text=mark.title
@@ -190,7 +200,7 @@ class Timeline(Listener):
 
 
 def describe_mark(mark: Mark) -> str:
-    """Return the tooltip of a mark."""
+    """Return a tooltip (HTML) with title, time, method, seed and hash of a mark."""
     snapshot = mark.snapshot
     after = f", after {snapshot.iteration:,} iterations" if snapshot.iteration else ""
     when = time.strftime("%H:%M:%S", time.localtime(mark.made_at))
@@ -210,13 +220,16 @@ def describe_mark(mark: Mark) -> str:
 def render_thumbnail(
     embedding: NDArray[np.floating], background: QColor, line: QColor
 ) -> QImage:
-    """Return a small picture of a layout (N, d), its first two coordinates."""
-    positions = embedding[:: max(1, len(embedding) // MAX_DRAWN)]
+    """Return a thumbnail of a map (N, d): a pixel for each sampled point.
+
+    The first two coordinates are shown, the second upwards; ``line`` colours points.
+    """
+    positions = embedding[:: max(1, len(embedding) // MAX_PAINTED)]
     x, y = positions[:, 0], -positions[:, min(1, positions.shape[1] - 1)]  # y upwards
-    scale = (PICTURE - 5) / max(np.ptp(x), np.ptp(y), 1e-12)
-    columns, rows = ((one - one.min()) * scale + 2 for one in (x, y))
-    pixels = np.empty((PICTURE, PICTURE, 4), np.uint8)
+    scale = (THUMBNAIL - 5) / max(np.ptp(x), np.ptp(y), 1e-12)
+    columns, rows = ((axis - axis.min()) * scale + 2 for axis in (x, y))
+    pixels = np.empty((THUMBNAIL, THUMBNAIL, 4), np.uint8)
     pixels[:] = background.getRgb()
     pixels[rows.astype(int), columns.astype(int)] = line.getRgb()
     form = QImage.Format.Format_RGBA8888
-    return QImage(pixels.tobytes(), PICTURE, PICTURE, 4 * PICTURE, form).copy()
+    return QImage(pixels.tobytes(), THUMBNAIL, THUMBNAIL, 4 * THUMBNAIL, form).copy()

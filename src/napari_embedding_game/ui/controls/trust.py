@@ -1,4 +1,4 @@
-"""How far the map can be trusted: one line, and the figures behind it."""
+"""The trustworthiness of the map: one line, and a table of figures and warnings."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ from napari_embedding_game.ui.style.table import Bar, Table, TableColumn
 from napari_embedding_game.ui.tasks.worker import JobRunner
 
 AGAIN_MS, SOON_MS = 2_000, 150
-"""Between two measurements while the points move, and after a change at rest."""
-MAX_UNASKED = 100_000
-"""Rows up to which a finished map is measured although the fold is shut."""
-FEW_OUTSIDE = 0.01
-"""Share of the points outside of the largest part that is not worth a sentence."""
+"""Milliseconds between two measurements in a run, and after a change at rest."""
+MAX_AUTOMATIC_ROWS = 100_000
+"""Rows up to which a finished map is measured while the fold is closed."""
+MIN_OUTSIDE_SHARE = 0.01
+"""Share of points outside the largest connected part from which on a warning shows."""
 MAX_COLUMNS = 3
+"""Columns of groups that the note names at most."""
 DOUBTFUL = 0.8
-"""Maps that are less trustworthy are said to be so in the colour of a warning."""
+"""Trustworthiness below which the line has the colour of a warning."""
 FIGURES = {
     "neighbors_kept": (
         "Neighbours kept",
@@ -65,13 +66,13 @@ FIGURES = {
         "0 % by chance, 100 % in the same order.",
     ),
 }
-"""Title and meaning of the figures of a :class:`MapQuality`."""
-OF_POINTS = {
+"""Title and tooltip of the figures of a :class:`MapQuality`."""
+POINT_SHARES = {
     "stretched_share": ("Misplaced", "Points far from similar points."),
     "unlike_share": ("Outliers", "Points unlike all others in the data."),
     "pressured_share": ("Crowded", "Points that the crowd pushes."),
 }
-"""Title and meaning of the shares of points of a :class:`Snapshot`."""
+"""Title and tooltip of the shares of points of a :class:`Snapshot`."""
 NOT_KNOWN = "Not known: the data of this map are not there as rows."
 TOO_FEW = "Not known: that takes at least 8 rows."
 WAITING = "Measured as soon as there is a map."
@@ -79,10 +80,10 @@ MEASURING = "Measuring …"
 
 
 class TrustControls(Listener):
-    """Measures the map in the background while it is unfolded, and once at its end."""
+    """Measures the map in the background while this is open, and after each run."""
 
     warnings_changed = Signal(str)
-    """The titles of its warnings; "" for none."""
+    """Carries the titles of the present warnings; "" for none."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -91,9 +92,9 @@ class TrustControls(Listener):
         )
         self._quality: MapQuality | None = None
         self._note = ""
-        """Why there is none."""
+        """The reason where the map has no quality."""
         self._measured_map: tuple[object, ...] = ()
-        """What both are of."""
+        """Identity of the map that quality or note belong to."""
         self.summary = Text(role="plain")
         meaning = FIGURES["trustworthiness"][1]
         tip = "Misplaced points lie far from similar points: doubt them."
@@ -104,9 +105,9 @@ class TrustControls(Listener):
         self.line = widget_with_layout(
             horizontal_box(self.summary, self.show_misplaced, spacing=0)
         )
-        """How far the map can be trusted, in one line."""
+        """Trustworthiness and misplaced points in one line, which the dock places."""
         bars = TableColumn("Figure"), TableColumn("", is_bar=True), TableColumn("Share")
-        n_rows = len(FIGURES) + len(OF_POINTS)
+        n_rows = len(FIGURES) + len(POINT_SHARES)
         self.figures = Table(*bars, has_head=False, max_rows=n_rows)
         self.warning, self.note = Text("", "warning"), Text()
         parts = self.figures, self.warning, self.note
@@ -124,7 +125,7 @@ class TrustControls(Listener):
         self._update_figures()
 
     def show_quality(self, quality: MapQuality | None, note: str = "") -> None:
-        """Show the figures of the map on show, or note why there are none."""
+        """Show the quality of the present map, or ``note``, why there is none."""
         self._quality, self._note = quality, note
         self._measured_map = self._identify_map()
         self._update_figures()
@@ -132,18 +133,18 @@ class TrustControls(Listener):
     # Texts
 
     def _describe_sample(self, quality: MapQuality) -> str:
-        """Return on how many points it was measured, and the columns that agree."""
+        """Return how many points were measured, and columns that neighbours share."""
         dataset = self._session.dataset
-        is_whole = dataset is not None and quality.n_sampled == len(dataset.obs)
-        of = "" if is_whole else " drawn at random"
-        text = f"Measured on {quality.n_sampled:,} points{of}."
+        is_all = dataset is not None and quality.n_sampled == len(dataset.obs)
+        sampling = "" if is_all else " sampled at random"
+        text = f"Measured on {quality.n_sampled:,} points{sampling}."
         best = quality.columns[:MAX_COLUMNS]
         shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in best]
         groups = f" Neighbours of the same group: {', '.join(shares)}."
         return text + groups if shares else text
 
     def _update_figures(self) -> None:
-        """Show how far the map can be trusted, as far as it is known."""
+        """Show figures, warnings and the line of the present map, as far as known."""
         session, rows, tips = self._session, {}, {}
         is_current = are_same_objects(self._measured_map, self._identify_map())
         quality = self._quality if is_current else None
@@ -156,12 +157,12 @@ class TrustControls(Listener):
         self.warning.show_text("\n".join(warnings.values()))
         self.warnings_changed.emit(", ".join(warnings))
         k = 15 if quality is None else quality.n_neighbors
-        for of, texts in ((quality, FIGURES), (snapshot, OF_POINTS)):
+        for source, texts in ((quality, FIGURES), (snapshot, POINT_SHARES)):
             for name, (title, meaning) in texts.items():
-                share = math.nan if of is None else getattr(of, name)
+                share = math.nan if source is None else getattr(source, name)
                 has_share = not math.isnan(share)
                 is_trust = name == "trustworthiness"
-                is_bad = of is snapshot or (is_trust and share < DOUBTFUL)
+                is_bad = source is snapshot or (is_trust and share < DOUBTFUL)
                 bar = Bar(0.0, share if has_share else 0.0, is_orange=is_bad)
                 rows[name] = title, bar, share_text(share) if has_share else "–"
                 tips[name] = meaning.format(k=k)
@@ -181,13 +182,15 @@ class TrustControls(Listener):
     # Measuring
 
     def _on_state_changed(self, state: str) -> None:
+        """Measure a finished map of few rows even while this is closed."""
         self._on_map_changed()
         dataset = self._session.dataset
-        is_small = dataset is not None and len(dataset.obs) <= MAX_UNASKED
+        is_small = dataset is not None and len(dataset.obs) <= MAX_AUTOMATIC_ROWS
         if state == "finished" and is_small and not self.is_open():
             self.update_view()
 
     def _on_map_changed(self, *event: object) -> None:
+        """Measure soon while this is open; in a run now and then."""
         is_moving = self._session.state == "running"
         self._update_figures_soon()
         if not self.is_open():
@@ -196,17 +199,17 @@ class TrustControls(Listener):
             self._timer.start(AGAIN_MS if is_moving else SOON_MS)
 
     def update_view(self) -> None:
-        """Measure the map, and from now on whenever it has changed."""
+        """Start measuring the present map, or show that its quality is not known."""
         session = self._session
-        job, of = make_quality_job(session), self._identify_map()
+        job, map_identity = make_quality_job(session), self._identify_map()
         if job is not None:
-            self._quality_jobs.submit(lambda: (job(), of))
+            self._quality_jobs.submit(lambda: (job(), map_identity))
             self._update_figures()
         elif session.snapshot is not None and session.state not in ALIVE:
             self.show_quality(None, NOT_KNOWN)
 
     def _identify_map(self) -> tuple[object, ...]:
-        """Return the objects that identify the map on show."""
+        """Return the objects that identify the present map: dataset, run, embedding."""
         session, snapshot = self._session, self._session.snapshot
         is_at_rest = snapshot is not None and not session.is_moving
         return session.dataset, session.run, snapshot.embedding if is_at_rest else None
@@ -223,10 +226,10 @@ class TrustControls(Listener):
 
 
 def _find_warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, str]:
-    """Return the warnings of a map by their titles."""
+    """Return the warnings of a map by their titles: separate parts, batch effect."""
     messages, parts = dict[str, str](), quality.parts
     column = find_followed_samples(quality, {} if dataset is None else dataset.roles)
-    if parts is not None and parts.outside >= FEW_OUTSIDE:
+    if parts is not None and parts.outside >= MIN_OUTSIDE_SHARE:
         messages[f"Neighbours in {parts.n_parts:,} pieces"] = (
             f"The points and their {parts.n_neighbors} nearest in the data fall into "
             f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the "

@@ -1,1 +1,1 @@
-"""The views of the inspector: cluster table, markers, charts, pictures."""
+"""The views of clusters, of the selection and of plots."""

@@ -1,4 +1,4 @@
-"""Editing clusters by menu, button and key."""
+"""Buttons, a menu and keys that edit the selected clusters."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from napari_embedding_game.ui.tasks.errors import call_or_show_error
 from napari_embedding_game.ui.tasks.save_dialog import ask_and_save
 from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 
-MAX_PARTS, MAX_LETTERS = 60, 44
-"""Of clusters found anew; of a line on a button."""
+MAX_NEW_CLUSTERS, MAX_LETTERS = 60, 44
+"""Clusters that a new clustering can be asked for, and letters of a button's line."""
 AS_ANNOTATION = "Use {} as annotation"
 AGAIN = "Clusters to be found among the {} selected points alone; none moves."
 RECLUSTER_TIP = "Find clusters among the selected points alone."
@@ -58,10 +58,15 @@ USE_TIP = "Name the points by the groups of this column."
 
 
 class ClusterEdits(QWidget):
-    """A row of buttons and the table's menu; all act on the selected clusters.
+    """A row of buttons and the menu of the cluster table, which edit the selection.
 
-    The table is that of the clusters by their ids; ``message`` says why an edit is
-    refused, and what came of names.
+    Parameters
+    ----------
+    session : Session
+    table : Table
+        Lists the clusters by their ids.
+    message : Text
+        Shows why an edit is refused, and how many names were copied or found.
     """
 
     def __init__(self, session: Session, table: Table, message: Text) -> None:
@@ -69,7 +74,7 @@ class ClusterEdits(QWidget):
         self._session, self._clusters = session, session.clusters
         self._table, self._message = table, message
         self.edit_name: Callable[[int], None] = table.edit_first_cell
-        """Lets a person type the name of a cluster."""
+        """Starts editing the name of a cluster, by its id."""
         self._recluster_jobs = PaneJobRunner(
             self, "Clustering …", self._edit_and_select, message.show_text
         )
@@ -83,7 +88,7 @@ class ClusterEdits(QWidget):
         self._update_undo_actions()
 
     def _update_actions(self) -> None:
-        """Offer what can be done with the selection."""
+        """Show the actions that can be done with the present selection."""
         chosen, selection = self._list_selected_clusters(), self._session.selection
         is_one = len(chosen) == 1
         for action, is_possible in (
@@ -98,12 +103,12 @@ class ClusterEdits(QWidget):
             (self.copy_names, not selection.is_empty),
             (self.save_names, not selection.is_empty),
         ):
-            action.setVisible(is_possible)  # one that is not is not enabled either
+            action.setVisible(is_possible)  # an invisible action is disabled too
         for button in self._buttons:
             button.setVisible(button.defaultAction().isVisible())
 
     def _update_undo_actions(self) -> None:
-        """Say what can be undone, and offer what can be done with the clusters."""
+        """Show what can be undone and redone, and update the other actions."""
         steps = self._clusters.undo_label, self._clusters.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
             text = escape_ampersands(wrap_button_text(label, MAX_LETTERS))
@@ -114,17 +119,18 @@ class ClusterEdits(QWidget):
             action.setVisible(bool(label))
         self.undo.setIconText(f"↶  {self.undo.text()}")
         self.redo.setIconText("↷  Redo")
-        for button in (self.back, self.forth):
+        for button in (self.undo_button, self.redo_button):
             button.setVisible(button.defaultAction().isVisible())
         self._update_actions()
 
-    def name(self, cluster: int, name: str, listed: Clustering) -> None:
-        """Give a cluster the name that was typed, since when there were these."""
-        self._try_edit(self._clusters.rename, cluster, name, listed)
+    def rename_cluster(self, cluster: int, name: str, clustering: Clustering) -> None:
+        """Rename a cluster of a clustering, the present one when the name was typed."""
+        self._try_edit(self._clusters.rename, cluster, name, clustering)
 
     # Making
 
     def _make_actions(self) -> None:
+        """Make an action for each edit, with its text, tooltip and shortcut."""
         session, clusters, action = self._session, self._clusters, self._make_action
         do, select = self._try_edit, self._edit_and_select
         tip = "Give the cluster a name (F2)."
@@ -161,16 +167,18 @@ class ClusterEdits(QWidget):
     def _make_action(
         self, text: str, tip: str, act: Callable[[], Any], keys: str = ""
     ) -> QAction:
+        """Return an action that calls a function while the action is visible."""
         action = QAction(text, self)
         action.setToolTip(tip)
         action.setShortcut(QKeySequence(keys))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        # A key on the canvas triggers it as well while it cannot be done.
+        # A shortcut on the canvas triggers the action even while it is hidden.
         action.triggered.connect(lambda: action.isVisible() and act())
         return action
 
     def _lay_out_buttons(self) -> None:
-        # Six buttons in a row limit how narrow a window can be.
+        """Place the frequent actions as buttons, and the rare ones in a menu."""
+        # Narrow padding: six buttons in a row limit how narrow a window can be.
         rule = 'QToolButton[role="edit"]{} {{ padding: {}px; }}'.format
         self.setStyleSheet(rule("", "3px 5") + rule(":focus", "2px 4"))
         frequent = self.rename, self.merge, self.split, self.make
@@ -179,16 +187,17 @@ class ClusterEdits(QWidget):
         more, self.more = make_menu_button("More ▾", tip)
         self.more.addActions(self._rare)
         self.more.aboutToShow.connect(self._offer_annotation_column)
-        self.back = _make_action_button(self.undo, "link")
-        """Undoes the last edit of any tab, and names it."""
-        self.forth = _make_action_button(self.redo, "link")
-        """Makes the edit again that was undone last, which its tooltip names."""
-        every = (*self._buttons, more)
-        for button in every:
+        self.undo_button = _make_action_button(self.undo, "link")
+        """Undoes the last edit of any tab; its text names the edit."""
+        self.redo_button = _make_action_button(self.redo, "link")
+        """Redoes the edit that was undone last; its tooltip names the edit."""
+        all_buttons = (*self._buttons, more)
+        for button in all_buttons:
             button.setSizePolicy(*[QSizePolicy.Policy.Expanding] * 2)
-        self.setLayout(horizontal_box(*every, stretched=every))
+        self.setLayout(horizontal_box(*all_buttons, stretched=all_buttons))
 
     def _open_table_menu(self, point: QPoint) -> None:
+        """Open a menu of the possible edits at a point, in pixels of the table."""
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions([self.rename, self.merge, self.split])
@@ -202,31 +211,36 @@ class ClusterEdits(QWidget):
 
     @property
     def _first_selected_cluster(self) -> Cluster:
-        """The first selected cluster; there is one at least."""
+        """The first selected cluster; raises IndexError where none is selected."""
         return self._list_selected_clusters()[0]
 
     def _list_selected_clusters(self) -> list[Cluster]:
+        """Return the selected clusters that the map still has."""
         return self._clusters.find_clusters(self._session.selection.clusters)
 
     def _try_edit(self, edit: Callable[..., Any], *args: Any) -> Any:
-        """Make an edit; one that cannot be made is explained."""
+        """Return the result of an edit; show the reason and return None if refused."""
         self._message.show_text()
         return call_or_show_error(self._message.show_text, edit, *args)
 
     def _edit_and_select(self, edit: Callable[..., Any], *args: Any) -> Any:
-        """Make an edit, and select what it has made, if it could."""
+        """Make an edit, and select and return the clusters that the edit made.
+
+        None where the edit is refused.
+        """
         new = self._try_edit(edit, *args)
         if new is not None:
             self._session.selection.replace([new] if isinstance(new, int) else new)
         return new
 
     def _ask_user(self, ask: Callable[..., tuple[Any, bool]], *question: Any) -> Any:
-        """Return what is answered; None for nothing, or where other data have come."""
+        """Return the answer to a dialog; None if cancelled or other data have come."""
         dataset = self._session.dataset
         answer, is_given = ask(self, *question)
         return answer if is_given and self._session.shows_dataset(dataset) else None
 
     def _ask_and_recolor(self) -> None:
+        """Ask for a colour and give the colour to the first selected cluster."""
         cluster = self._first_selected_cluster
         present = QColor(to_hex_colors(cluster_colors([cluster]))[0])
 
@@ -240,6 +254,7 @@ class ClusterEdits(QWidget):
             self._try_edit(self._clusters.recolor, cluster.id, color.name())
 
     def _ask_and_annotate(self) -> None:
+        """Ask for a note and give the note to the first selected cluster."""
         cluster = self._first_selected_cluster
         question = "Note", f"What is known of {cluster.name}:", cluster.note
         note = self._ask_user(QInputDialog.getMultiLineText, *question)
@@ -247,6 +262,7 @@ class ClusterEdits(QWidget):
             self._try_edit(self._clusters.set_note, cluster.id, note)
 
     def _make_cluster(self) -> None:
+        """Make a cluster of the selected points and start editing its name."""
         key = self._edit_and_select(
             self._clusters.make_cluster, self._session.selection.points
         )
@@ -254,7 +270,7 @@ class ClusterEdits(QWidget):
             self.edit_name(key)
 
     def _find_color_column(self) -> str:
-        """Return the column of groups that colours the map; "" if none does."""
+        """Return the column of groups that colours the map; "" if there is none."""
         dataset, choice = self._session.dataset, self._session.look.color_by
         if dataset is None or choice in BUILT_IN:
             return ""
@@ -262,11 +278,13 @@ class ClusterEdits(QWidget):
         return name if name in dataset.level_columns else ""
 
     def _offer_annotation_column(self) -> None:
+        """Offer to annotate by the column of groups that colours the map."""
         column = self._find_color_column()
         self.use.setVisible(bool(column))
         self.use.setText(escape_ampersands(AS_ANNOTATION.format(column)))
 
     def _annotate_by_column(self) -> None:
+        """Make clusters of the groups of the column that colours the map."""
         dataset, name = self._session.dataset, self._find_color_column()
         if dataset is None or not name:
             return  # the map has changed since the menu was opened
@@ -278,16 +296,17 @@ class ClusterEdits(QWidget):
         self._session.look.color_by = CLUSTER
 
     def _ask_and_recluster(self) -> None:
-        """Ask for how many, and cluster the selected points in the background."""
+        """Ask for a number of clusters, and cluster the selected points in a thread."""
         n_points = len(self._session.selection.rows)
         question = "Cluster again", AGAIN.format(f"{n_points:,}")
-        max_parts = max(2, min(MAX_PARTS, n_points))
-        n_parts = self._ask_user(QInputDialog.getInt, *question, 3, 2, max_parts)
-        find = n_parts and self._try_edit(self._session.make_recluster_job, n_parts)
+        max_clusters = max(2, min(MAX_NEW_CLUSTERS, n_points))
+        n_clusters = self._ask_user(QInputDialog.getInt, *question, 3, 2, max_clusters)
+        find = n_clusters and self._try_edit(self._session.make_recluster_job, n_clusters)
         if find:
             self._recluster_jobs.submit(find)
 
     def _copy_point_names(self) -> None:
+        """Copy the names of the selected points to the clipboard."""
         names = self._try_edit(list_selected_names, self._session)
         if names is not None:
             QGuiApplication.clipboard().setText(names)
@@ -295,7 +314,7 @@ class ClusterEdits(QWidget):
             self._message.show_text(f"{count_text(n, 'name')} copied.", "note")
 
     def _save_point_names(self) -> None:
-        """Write the names of the selected points as a text file, if it is wanted."""
+        """Ask for a text file and write the names of the selected points into it."""
         names = self._try_edit(list_selected_names, self._session)
         if names is not None:
 
@@ -309,7 +328,7 @@ class ClusterEdits(QWidget):
                 self._message.show_text(done, "note")
 
     def _select_points_by_names(self) -> None:
-        """Ask for names, and add the points that have them to the selection."""
+        """Ask for names, and add the points with these names to the selection."""
         text = self._ask_user(QInputDialog.getMultiLineText, "Add by names", NAMES)
         found = text and self._try_edit(find_named_points, self._session.require_data(), text)
         if found:
@@ -319,7 +338,7 @@ class ClusterEdits(QWidget):
 
 
 def make_menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:
-    """Return a button that opens a menu, and the empty menu."""
+    """Return a button that opens an empty menu, and the menu."""
     button = QToolButton()
     button.setText(text)
     button.setProperty("role", "edit")
@@ -332,6 +351,7 @@ def make_menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:
 
 
 def _make_action_button(action: QAction, role: str = "edit") -> QToolButton:
+    """Return a button that shows the text of an action and triggers the action."""
     button = QToolButton()
     button.setDefaultAction(action)
     button.setProperty("role", role)

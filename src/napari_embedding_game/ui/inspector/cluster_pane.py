@@ -1,4 +1,4 @@
-"""The clusters of the map: search, list and legend in one, number and edits."""
+"""The clusters of the map: search box, list, slider of their number, and edits."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from napari_embedding_game.ui.workspace import Workspace
 
 NAME, SIZE, MISPLACED = range(3)
 SIZE_TIP = "How many points it has. Its area on the map says little of that."
-MANY = 0.02
-"""Share of misplaced points from which on a cluster's is written as a warning."""
+MIN_WARNING_SHARE = 0.02
+"""Share of misplaced points from which on the share has the colour of a warning."""
 COLUMNS = (
     TableColumn(
         "Cluster",
@@ -37,17 +37,17 @@ COLUMNS = (
     TableColumn(
         "Misplaced",
         f"Share of its points that lie far from similar points: doubt these. Amber "
-        f"from {MANY:.0%} on.",
+        f"from {MIN_WARNING_SHARE:.0%} on.",
         share_text,
-        warns_from=MANY,
+        warns_from=MIN_WARNING_SHARE,
     ),
 )
 MAX_ROWS, MIN_ROWS = 14, 8
-"""Rows that are seen without scrolling, where there is room and not."""
+"""Visible rows of the list, at most and at least."""
 
 
 class ClusterPane(Listener):
-    """Shows the clusters of a session and lets a person edit them."""
+    """Lists the clusters of a session, to select and edit clusters."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(session := workspace.session)
@@ -59,7 +59,9 @@ class ClusterPane(Listener):
         self.message = Text(role="warning")
         self.edits = ClusterEdits(session, self.table, self.message)
         self.table.cell_edited.connect(
-            lambda cluster, name: self.edits.name(cluster, name, self.table.source)
+            lambda cluster, name: self.edits.rename_cluster(
+                cluster, name, self.table.source
+            )
         )
         self.table.rows_picked.connect(self._on_clusters_picked)
         self._firmness_job = JobRunner(
@@ -69,8 +71,8 @@ class ClusterPane(Listener):
             self._on_firmness_computed,
         )
         self._asked_merging: LandmarkMerge | None = None
-        """The latest request of firmness of cuts."""
-        # A name that is typed is for the clusters of these data.
+        """The merging of the latest request of firmness."""
+        # A name that is being typed belongs to the clusters of the former data.
         self._connections.connect(self.table.close_open_editor, session.dataset_changed)
         self.connect_while_open(self._mark_selected_clusters, session.selection.changed)
         self.connect_while_open(self.update_view, session.dataset_changed)
@@ -79,7 +81,7 @@ class ClusterPane(Listener):
         self.update_view()
 
     def update_view(self) -> None:
-        """Bring the list up to date."""
+        """List the present clusters and request the firmness of their numbers."""
         session, snapshot = self._session, self._session.snapshot
         clusters = session.clusters.clusters if snapshot is not None else ()
         ids = [cluster.id for cluster in clusters]
@@ -108,7 +110,7 @@ class ClusterPane(Listener):
         self._request_firmness()
 
     def _request_firmness(self) -> None:
-        """Find out how firm each number of clusters is, once the points rest."""
+        """Compute in a thread how firm each number of clusters is, once points rest."""
         session = self._session
         merging = None if session.is_moving else session.merging
         if merging is self._asked_merging or not self.isVisible():
@@ -121,6 +123,7 @@ class ClusterPane(Listener):
             self._firmness_job.submit(job)
 
     def _on_firmness_computed(self, firmness: Firmness) -> None:
+        """Show the firmness, unless it belongs to a former merging."""
         if firmness.merging is self._asked_merging:
             self.slider.strip.show_firmness(firmness)
 
@@ -128,9 +131,10 @@ class ClusterPane(Listener):
         log_error("How firm the clusters are", error)
 
     def _on_clusters_picked(self, keys: list[int], is_added: bool) -> None:
-        """Select clusters; in a game one of them may have gone since it was listed."""
+        """Select the picked clusters that still exist: a game may have merged some."""
         present = self._session.clusters.find_clusters(keys)
         self._session.selection.replace(cluster.id for cluster in present)
 
     def _mark_selected_clusters(self, *, scrolls: bool = True) -> None:
+        """Mark the rows of the selected clusters, and scroll to them if wanted."""
         self.table.select_keys(self._session.selection.clusters, scrolls=scrolls)

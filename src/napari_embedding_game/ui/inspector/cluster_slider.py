@@ -1,4 +1,4 @@
-"""How many clusters the landmarks are merged into."""
+"""A slider for the number of clusters into which the landmarks are merged."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from napari_embedding_game.ui.style.layouts import (
 
 MIN_CLUSTERS = 1
 DELAY_MS = 40
-"""The slider has rested so long before the map follows it."""
-STOPS = 60
-"""Stops between few and many clusters, where there are as many."""
+"""Milliseconds that the slider rests before the map is updated."""
+MAX_STOPS = 60
+"""Stops of the slider, at most."""
 TIP = (
     "Fewer, larger clusters, or more, smaller ones; no point moves. Until you "
     "choose, very small ones are merged."
@@ -29,7 +29,7 @@ TIP = (
 
 
 class ClusterSlider(Listener):
-    """Edits the number of clusters of a book; at its end each landmark is one."""
+    """Sets the number of clusters; at the right end each landmark is a cluster."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -52,12 +52,12 @@ class ClusterSlider(Listener):
         self.setLayout(vertical_box(rows, self.strip))
         self._apply_number_soon = qdebounced(self._apply_number, DELAY_MS, parent=self)
         self._is_moving = False
-        """Whether the slider has not rested yet."""
+        """Whether the slider moves and its number is not applied yet."""
         self.slider.valueChanged.connect(self._on_slider_moved)
         self.number.valueChanged.connect(self._on_number_changed)
-        typed = self.number.lineEdit()
-        assert typed is not None
-        typed.returnPressed.connect(
+        line_edit = self.number.lineEdit()
+        assert line_edit is not None
+        line_edit.returnPressed.connect(
             lambda: self._on_number_changed(self.number.value())
         )
         self.strip.picked.connect(self._on_bar_picked)
@@ -65,9 +65,9 @@ class ClusterSlider(Listener):
         self.update_view()
 
     def update_view(self) -> None:
-        """Show the number of clusters of the book."""
+        """Show the present number of clusters, unless a number is being chosen."""
         clusters, n_landmarks = self._clusters, self._clusters.n_landmarks
-        # Small clusters are merged while nobody has decided: so many as are seen.
+        # Without a chosen number small clusters are merged: count the visible ones.
         n_clusters = clusters.state.n_clusters or len(clusters.clusters) or n_landmarks
         self.setEnabled(n_landmarks > MIN_CLUSTERS)
         text = self.number.text()  # "" before any number was shown
@@ -84,31 +84,35 @@ class ClusterSlider(Listener):
             self._move_slider(n_clusters)
 
     def _on_slider_moved(self, stop: int) -> None:
+        """Show the number of a stop, and apply the number once the slider rests."""
         with QSignalBlocker(self.number):
             self.number.setValue(self._stops[stop])
         self._is_moving = True
         self._apply_number_soon.throttle()
 
     def _on_bar_picked(self, n_clusters: int) -> None:
-        """Take a number, also the one that the box has while nobody has decided."""
+        """Apply a number, even the number that the box already shows."""
         self.number.setValue(n_clusters)
         self._apply_number()
 
     def _on_number_changed(self, n_clusters: int) -> None:
+        """Move the slider to a number and apply the number."""
         with QSignalBlocker(self.slider):
             self._move_slider(n_clusters)
         self._apply_number()
 
     def _move_slider(self, n_clusters: int) -> None:
+        """Move the slider to the stop that is nearest to a number."""
         self.slider.setValue(int(np.abs(self._stops - n_clusters).argmin()))
 
     def _apply_number(self) -> None:
+        """Set the number of clusters that the box shows; None for all landmarks."""
         self._is_moving, n_clusters = False, self.number.value()
-        is_each = n_clusters >= self._clusters.n_landmarks
-        self._clusters.set_n_clusters(None if is_each else n_clusters)
+        is_all = n_clusters >= self._clusters.n_landmarks
+        self._clusters.set_n_clusters(None if is_all else n_clusters)
 
 
 def find_slider_stops(n_landmarks: int) -> np.ndarray:
-    """Return the numbers of clusters at a slider's stops, close among the small."""
-    ends = np.geomspace(MIN_CLUSTERS, max(n_landmarks, MIN_CLUSTERS), STOPS)
+    """Return the number of clusters at each stop, increasing in a geometric series."""
+    ends = np.geomspace(MIN_CLUSTERS, max(n_landmarks, MIN_CLUSTERS), MAX_STOPS)
     return np.unique(np.round(ends).astype(int))

@@ -1,4 +1,4 @@
-"""Genes in clusters or levels of a column: dots, a heatmap or violins."""
+"""A pane of gene expression by clusters or groups: dots, a heatmap or violins."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ SCALED_TIP = "Each gene from its lowest (0) to its highest (1)."
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
 
 
-class Rows(NamedTuple):
-    """The rows of a plot, which it draws as columns."""
+class PlotGroups(NamedTuple):
+    """The groups of points that a plot compares."""
 
-    of_points: pd.Categorical
-    """(n,) the row of each point."""
+    point_groups: pd.Categorical
+    """(n,) the group of each point."""
     choice: RowChoice
-    """What they are of."""
+    """The column or clusters that define the groups."""
     clusters: tuple[int, ...]
-    """Ids of the clusters, in their order."""
+    """Ids of all clusters, in the order of their groups."""
 
 
 class ExpressionPane(PlotPane):
-    """What genes are in every cluster, found in the background while it is seen."""
+    """Compares genes between groups in the background while this is open."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__((session := workspace.session), self._make_tooltip)
         self._color = workspace.color_by_value
-        self._search_jobs = PaneJobRunner(
+        self._expression_jobs = PaneJobRunner(
             self,
             "Comparing …",
             self._on_expression_compared,
@@ -72,9 +72,9 @@ class ExpressionPane(PlotPane):
             self._on_comparison_failed,
         )
         self._request: tuple[object, ...] = ()
-        """What the figures depend on: the data, groups and genes."""
-        self._groups: Rows | None = None
-        """Those of the latest request, with the present names."""
+        """What the result depends on: data, grouping, genes and groups of points."""
+        self._groups: PlotGroups | None = None
+        """The groups of the latest request, with the present names."""
         self.result: ClusterExpression | None = None
         self.rows, self.genes = ChoiceBox(ROWS_TIP, self.refresh), QLineEdit()
         self.scaled = check_box(
@@ -87,9 +87,9 @@ class ExpressionPane(PlotPane):
         self.kind.set_choices(KINDS.items())
         self.head.addLayout(equal_width_box(self.rows, self.kind))
         self.head.addLayout(horizontal_box(self.genes, self.scaled))
-        in_order = self.rows, self.kind, self.genes, self.scaled, self.canvas
-        for one, following in pairwise(in_order):
-            self.setTabOrder(one, following)
+        widgets = self.rows, self.kind, self.genes, self.scaled, self.canvas
+        for widget, following in pairwise(widgets):
+            self.setTabOrder(widget, following)
         self.canvas.clicked.connect(self._on_plot_clicked)
         self.genes.editingFinished.connect(self.refresh)
         self.connect_while_open(
@@ -100,19 +100,19 @@ class ExpressionPane(PlotPane):
         )
 
     def clear_data(self) -> None:
-        """Keep nothing of data that are gone, also while nobody looks."""
-        self._search_jobs.stop()
+        """Forget the result for the former data, also while this is closed."""
+        self._expression_jobs.stop()
         self._request = ()
         self.result = self._groups = None
         self._update_plot()
 
     def update_view(self) -> None:
-        """Offer the present columns, and show figures of the present groups."""
+        """Offer the present columns and genes, and compare the present groups."""
         self._offer_groupings()
         self.refresh()
 
     def refresh(self, *event: object) -> None:
-        """Find the figures of the present groups, if they have changed."""
+        """Compare the present groups in the background if groups or genes changed."""
         session, choice = self._session, self.rows.value
         dataset = session.dataset
         if dataset is None or session.snapshot is None:
@@ -123,18 +123,20 @@ class ExpressionPane(PlotPane):
         rows = assign_rows(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
         request = dataset, choice, names, rows.codes.tobytes()
-        self._groups = Rows(rows, choice, tuple(session.clusters.clustering.by_id))
+        self._groups = PlotGroups(
+            rows, choice, tuple(session.clusters.clustering.by_id)
+        )
         if request != self._request:
             self._request = request
-            find = partial(iter_cluster_expression, dataset, rows, names)
-            self._search_jobs.submit(find)
+            compare = partial(iter_cluster_expression, dataset, rows, names)
+            self._expression_jobs.submit(compare)
         else:
             self._update_plot()
 
     # Inside
 
     def _make_plot(self) -> ExpressionPlot | None:
-        """Return the result as a plot; None without one."""
+        """Return a plot of the result, of the chosen kind; None without a result."""
         result, rows = self.result, self._groups
         if result is None or rows is None:
             return None
@@ -143,7 +145,7 @@ class ExpressionPane(PlotPane):
         title, kind = "Scaled mean" if is_scaled else "Mean", self.kind.value
         parts: dict[str, Any] = {
             "genes": result.genes,
-            "groups": tuple(rows.of_points.categories),
+            "groups": tuple(rows.point_groups.categories),
             "values": values,
             "scale": viridis_shades(),
             "limits": (0.0, 1.0) if is_scaled else percentile_limits(values.ravel()),
@@ -159,7 +161,7 @@ class ExpressionPane(PlotPane):
         return plot
 
     def _offer_groupings(self) -> None:
-        """Let groups be of columns, and call genes what they are."""
+        """Offer the groupings of the data, and call genes what the data call them."""
         dataset, choices = self._session.dataset, [CLUSTERS]
         example = "CD3D, MS4A1"
         if dataset is not None:
@@ -175,7 +177,8 @@ class ExpressionPane(PlotPane):
         self.scaled.setToolTip(replace_gene_word(SCALED_TIP, dataset))
 
     def _on_comparison_failed(self, message: str) -> None:
-        self.result, self._request = None, ()  # asked again where it is wanted again
+        """Clear the plot and show the message of the error."""
+        self.result, self._request = None, ()  # a later refresh asks again
         self._update_plot()
         self.state.show_text(message, "warning")
 
@@ -184,18 +187,19 @@ class ExpressionPane(PlotPane):
         self._update_plot()
 
     def _update_plot(self, *event: object) -> None:
-        """Show the result, under the names that the groups have by now."""
-        if not self._search_jobs.is_busy:
+        """Show the result with the present names, unless a comparison runs."""
+        if not self._expression_jobs.is_busy:
             note = "" if self.result is None else self.result.note
             self.state.show_text(note, "warning")
             self.canvas.show_plot(self._make_plot(), is_scrolled=True)
 
     def _find_group_and_gene(self, x: float, y: float) -> tuple[int | None, int | None]:
-        """Return the group and the gene at a position; None outside."""
-        is_other = (
-            self._search_jobs.is_busy or self.canvas.needs_paint
-        )  # than what is seen
-        if self.result is None or is_other:
+        """Return the indices of group and gene at a position of the plot.
+
+        Either is None outside of the plot's cells, or where another result is due.
+        """
+        is_due = self._expression_jobs.is_busy or self.canvas.needs_paint
+        if self.result is None or is_due:
             return None, None
         group, gene = round(x), round(y)
         return (
@@ -204,6 +208,7 @@ class ExpressionPane(PlotPane):
         )
 
     def _make_tooltip(self, x: float, y: float) -> str:
+        """Return a text about the group and gene at a position; "" for none."""
         (group, gene), result, rows = (
             self._find_group_and_gene(x, y),
             self.result,
@@ -213,7 +218,7 @@ class ExpressionPane(PlotPane):
             return ""
         if group is None:
             return f"{result.genes[gene]}: click to colour the map by it."
-        name = rows.of_points.categories[group]
+        name = rows.point_groups.categories[group]
         size = count_text(result.sizes[group], "point")
         if gene is None:
             return f"{name}: {size}. Click to choose it, {CTRL}-click to add it."
@@ -223,7 +228,7 @@ class ExpressionPane(PlotPane):
         return f"{title}\nmean {mean:.3g}, above 0 in {share_text(share)} of {size}"
 
     def _on_plot_clicked(self, x: float, y: float, is_added: bool) -> None:
-        """Choose a group by its name or a dot; colour by a gene by its name."""
+        """Select the clicked group, or colour the map by the clicked gene."""
         (group, gene), result = self._find_group_and_gene(x, y), self.result
         if group is not None:
             self._select_group(group, is_added)
@@ -231,12 +236,12 @@ class ExpressionPane(PlotPane):
             self._color(result.genes[gene])
 
     def _select_group(self, group: int, is_added: bool) -> None:
-        """Select a cluster or the points of a group, if the map still has them."""
+        """Select the cluster or the points of a group, if the cluster still exists."""
         selection, rows = self._session.selection, self._groups
         if rows is None:
             return
         if rows.choice != CLUSTERS:
-            selection.toggle_points(rows.of_points.codes == group, is_added=is_added)
+            selection.toggle_points(rows.point_groups.codes == group, is_added=is_added)
         elif self._session.clusters.find_clusters(rows.clusters[group : group + 1]):
             select = selection.toggle if is_added else selection.select
             select(rows.clusters[group])

@@ -1,4 +1,4 @@
-"""How firm each number of clusters is, as bars below the slider."""
+"""Bars below the slider that show how firm each number of clusters is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.session.firmness import MAX_CLUSTERS, MIN_CLUSTERS, Firmness
 from napari_embedding_game.ui.style.theme import ThemeColors
 
-BARS, GAP, MIN_BAR = 16, 3, 3
-"""Pixels of the highest bar, of what is below it, and of the lowest bar."""
+MAX_BAR, GAP, MIN_BAR = 16, 3, 3
+"""Pixels of the highest bar, of the gap below the bars, and of the lowest firm bar."""
 SIDES = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
-USE = ((), ("Use the suggested {}",), ("Use {} (coarse)", "Use {} (fine)"))
-"""Below the bars, at the left and at the right, of so many numbers."""
+USE_TEXTS = ((), ("Use the suggested {}",), ("Use {} (coarse)", "Use {} (fine)"))
+"""Texts below the bars, left and right, by how many numbers are suggested."""
 FIRM = (
     "{n} clusters: firm. The two parts of what is divided here are further apart than "
     "the halves of one group (p = {p:.1g})."
@@ -30,33 +30,35 @@ WHAT = (
 
 
 class FirmnessStrip(QWidget):
-    """A bar for each number of clusters; a click picks one."""
+    """A bar for each number of clusters; a click picks a number."""
 
     picked = Signal(int)
+    """Carries the number of clusters that was clicked."""
 
     def __init__(self) -> None:
         super().__init__()
         self.firmness: Firmness | None = None
-        """What is shown."""
+        """The shown firmness, or None."""
         self._suggested: tuple[int, ...] = ()
         self._colors: tuple[QColor, QColor, QColor] | None = None
         self.setMouseTracking(True)
         self.hide()
 
     def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
+        """Apply the colours of napari's theme, and set the height by the font."""
         self._colors = colors.line, colors.text, colors.dim
-        self.setFixedHeight(BARS + GAP + self.fontMetrics().height())
+        self.setFixedHeight(MAX_BAR + GAP + self.fontMetrics().height())
         self.update()
 
-    def show_firmness(self, cuts: Firmness | None) -> None:
-        """Show which cuts are firm; None hides the strip."""
-        self.firmness, self._suggested = cuts, () if cuts is None else cuts.suggested
-        self.setVisible(cuts is not None)
+    def show_firmness(self, firmness: Firmness | None) -> None:
+        """Show the firmness of each number of clusters; None hides the strip."""
+        self.firmness = firmness
+        self._suggested = () if firmness is None else firmness.suggested
+        self.setVisible(firmness is not None)
         self.update()
 
     def describe_number(self, n_clusters: int) -> str:
-        """Return what is known of a number, as a sentence; "" where nothing is."""
+        """Return whether a number of clusters is firm and suggested; "" if unknown."""
         cut = None if self.firmness is None else self.firmness.of(n_clusters)
         if cut is None:
             return ""
@@ -68,13 +70,13 @@ class FirmnessStrip(QWidget):
         return sentence
 
     def find_bar_middle(self, n_clusters: int) -> int:
-        """Return the middle of a number's bar, in pixels from the left."""
+        """Return the middle of a number's bar in pixels from the left."""
         return round((n_clusters - MIN_CLUSTERS + 0.5) * self._bar_width())
 
     # Qt
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw a bar for each number: firm ones in colour, suggested ones like text."""
+        """Paint a bar for each number, firm and suggested numbers in other colours."""
         if self.firmness is None or self._colors is None:
             return
         line, text, dim = self._colors
@@ -88,23 +90,25 @@ class FirmnessStrip(QWidget):
         for cut in cuts:
             height, middle = 1.0, self.find_bar_middle(cut.n_clusters)
             if cut.is_firm and cut.separation is not None:
-                height = MIN_BAR + (BARS - MIN_BAR) * cut.separation.beyond
+                height = MIN_BAR + (MAX_BAR - MIN_BAR) * cut.separation.beyond
             width = max(2.0, self._bar_width() - 2)
-            bar = QRectF(middle - width / 2, BARS - height, width, height)
+            bar = QRectF(middle - width / 2, MAX_BAR - height, width, height)
             color = line if cut.is_firm else dim
             painter.fillRect(bar, text if cut.n_clusters in marked else color)
-        painter.setPen(line)  # as links are
-        below = QRectF(self.rect()).adjusted(0, BARS + GAP, 0, 0)
-        for number, side, use in zip(marked, SIDES, USE[len(marked)], strict=False):
+        painter.setPen(line)  # the colour of links
+        below = QRectF(self.rect()).adjusted(0, MAX_BAR + GAP, 0, 0)
+        for number, side, use in zip(
+            marked, SIDES, USE_TEXTS[len(marked)], strict=False
+        ):
             painter.drawText(below, side, use.format(number))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Say what is known of the number under the mouse."""
+        """Set the tooltip to the description of the number under the mouse."""
         text = self.describe_number(self._number_at(event.position()))
         self.setToolTip(f"{text} {WHAT}".strip())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Pick the number under the mouse; below the bars that which is written."""
+        """Emit ``picked`` with the number under the mouse, at its bar or its text."""
         number = self._number_at(event.position())
         if self.describe_number(number) and event.button() == Qt.MouseButton.LeftButton:
             self.picked.emit(number)
@@ -112,9 +116,11 @@ class FirmnessStrip(QWidget):
     # Inside
 
     def _bar_width(self) -> float:
+        """Return the pixels of a bar with its gap."""
         return self.width() / (MAX_CLUSTERS - MIN_CLUSTERS + 1)
 
     def _number_at(self, position: QPointF) -> int:
-        if position.y() > BARS and self._suggested:
+        """Return the number of clusters at a position, in pixels of this strip."""
+        if position.y() > MAX_BAR and self._suggested:
             return self._suggested[0 if position.x() < self.width() / 2 else -1]
         return MIN_CLUSTERS + int(position.x() / self._bar_width())

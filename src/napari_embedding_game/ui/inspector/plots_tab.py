@@ -1,4 +1,4 @@
-"""The tab of plots: two groups compared, genes by clusters, and gene against gene."""
+"""The tab of plots: volcano plot, expression by groups, and scatter of two values."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from napari_embedding_game.ui.style.layouts import frameless_tabs, vertical_box
 from napari_embedding_game.ui.tasks.save_dialog import ask_and_save
 
 FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
-"""Endings of figures with what they are called."""
+"""Titles of the formats of a figure, by ending."""
 NOTHING = "Nothing is drawn yet that could be saved."
 SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
 
 
 class PlotsTab(QWidget):
-    """Plots that follow the clusters and the selection of the map.
+    """Three plots that are updated with the clusters and the selection of the map.
 
-    The volcano plot shows what ``markers`` compares.
+    Parameters
+    ----------
+    markers : MarkersPane
+        Its comparison is shown as the volcano plot.
     """
 
     def __init__(self, markers: MarkersPane) -> None:
@@ -33,12 +36,12 @@ class PlotsTab(QWidget):
         self.volcano = VolcanoPane(markers)
         self.expression = ExpressionPane(markers.workspace)
         self.scatter = ScatterPane(self._session)
-        self.saved = QToolButton()
-        self.saved.setText("Save…")
-        self.saved.setProperty("role", "edit")
-        self.saved.setToolTip(SAVE_TIP)
-        self.saved.clicked.connect(self._save_shown_plot)
-        self.tabs = frameless_tabs(self.saved)
+        self.save_button = QToolButton()
+        self.save_button.setText("Save…")
+        self.save_button.setProperty("role", "edit")
+        self.save_button.setToolTip(SAVE_TIP)
+        self.save_button.clicked.connect(self._save_shown_plot)
+        self.tabs = frameless_tabs(self.save_button)
         self.tabs.addTab(self.volcano, "Volcano")
         self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
@@ -46,7 +49,7 @@ class PlotsTab(QWidget):
         self.setLayout(vertical_box(self.tabs, margins=(0, 4, 0, 4)))
 
     def _save_shown_plot(self) -> None:
-        """Save the plot that is seen."""
+        """Ask for a file and save the visible plot; remember compared groups."""
         pane, compared = self.tabs.currentWidget(), self._markers.compared
         plot = pane.canvas.plot
         if plot is None:
@@ -63,5 +66,5 @@ class PlotsTab(QWidget):
 
 
 def ask_and_save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
-    """Ask for a file and write a plot; return what came of it in a sentence."""
+    """Ask for a file and write a plot; return a message, or "" if nothing was saved."""
     return ask_and_save(parent, session, name, FIGURES, partial(write_plot, plot))

@@ -1,4 +1,4 @@
-"""Gene against gene: two numbers of all points, and a gate that selects on the map."""
+"""A scatter plot of two values of all points, with a gate that selects points."""
 
 from __future__ import annotations
 
@@ -30,31 +30,32 @@ GATED = "{inside:,} of {all:,} points in the gate, {share}."
 TIP = f"Drag a rectangle to select points; with Shift or {CTRL} to add them."
 MAX_OFFERED = 12
 MARGIN = 0.04
-"""Part of an axis that is free beyond the first and the last point, to drag from."""
-MAX_DRAWN = 20_000
-"""Points that are drawn, of those selected and of the others, at random."""
+"""Share of an axis that is free beyond the extreme points, to begin a drag."""
+MAX_PAINTED = 20_000
+"""Points that are painted at most of the selected and of the other points."""
 GREY = (0.55, 0.55, 0.55, 0.27)
-"""Of points that are not selected."""
+"""Colour of points that are not selected."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScatterPlot(Plot):
-    """Points at two of their numbers."""
+    """Points at two of their values, with the selected points in colour."""
 
     axes: tuple[pd.Series, pd.Series]
+    """(n,) values on the horizontal and the vertical axis."""
     rgba: Colors
-    """(n, 4)"""
+    """(n, 4) colour of each point."""
     chosen: NDArray[np.bool_] | None = None
-    """(n,) those in colour and above the others, which are grey; None for all."""
+    """(n,) points in colour, painted above the others in grey; None for all points."""
     gate: tuple[list[float], list[float]] | None = None
-    """Ends of what was selected, across and up."""
+    """Ends of the selected rectangle, horizontal and vertical."""
 
     def size(self) -> tuple[float, float]:
-        """Return width and height in inches."""
+        """Return width and height of the figure in inches."""
         return 4.0, 4.0
 
     def paint(self, axes: Any) -> None:
-        """Draw the points in random order: neither of two mixed groups covers."""
+        """Paint the points in random order, so that no group covers another."""
         across, up = self.axes
         axes.set(xlim=_find_axis_limits(across), ylim=_find_axis_limits(up))
         axes.set(xlabel=escape_dollars(across.name), ylabel=escape_dollars(up.name))
@@ -65,7 +66,7 @@ class ScatterPlot(Plot):
             is_in, grey = self.chosen[order], np.broadcast_to(GREY, self.rgba.shape)
             parts = [(order[~is_in], grey), (order[is_in], self.rgba)]
         for rows, colors in parts:
-            rows = rows[:MAX_DRAWN]
+            rows = rows[:MAX_PAINTED]
             values = across.to_numpy()[rows], up.to_numpy()[rows]
             axes.scatter(*values, 9, colors[rows], linewidths=0, rasterized=True)
         if self.gate is not None:
@@ -76,18 +77,19 @@ class ScatterPlot(Plot):
 
 
 class ScatterPane(PlotPane):
-    """Two fields for the axes, the plot, and how many points are in the gate."""
+    """Two fields for the axes, the scatter plot, and the points in the gate."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, lambda x, y: TIP, can_drag=True)
         self._obs: object = None
-        """The metadata, of which each change makes another frame."""
+        """The metadata of the shown data; each change of metadata makes another
+        frame."""
         self._axes: tuple[pd.Series, pd.Series] | None = None
         self._gated: NDArray[np.bool_] | None = None
-        """The points that a gate has selected, as long as they are."""
+        """The points that the gate has selected, until others are selected."""
         self._gate: tuple[list[float], list[float]] | None = None
         self.names = QStringListModel(self)
-        """What can be an axis."""
+        """Names of values that can be an axis."""
         self.across, self.up = self._make_name_field(), self._make_name_field()
         self.head.addLayout(form_layout(("Across", self.across), ("Up", self.up)))
         self.setTabOrder(self.up, self.canvas)
@@ -98,12 +100,12 @@ class ScatterPane(PlotPane):
         self.connect_while_open(self.update_view, clusters, selection, *events)
 
     def clear_data(self) -> None:
-        """Keep nothing of data that are gone, also while nobody looks."""
+        """Forget the axes of the former data, also while this is closed."""
         self._obs = None
         self._show_axes(None)
 
     def update_view(self) -> None:
-        """Show the present data in the colours of the present clusters."""
+        """Show the points of the present data in the colours of their clusters."""
         dataset = self._session.dataset
         if dataset is not None and dataset.obs is not self._obs:
             is_other, names = self._obs is None, list_axis_names(dataset)
@@ -112,20 +114,20 @@ class ScatterPane(PlotPane):
                 field.setPlaceholderText(
                     replace_gene_word("Gene, score or column", dataset)
                 )
-                if is_other and field.text() not in names:  # of former data
+                if is_other and field.text() not in names:  # a name of the former data
                     field.clear()
             self.names.setStringList(names)
             self._on_names_entered()
         points = self._session.selection.points
         if self._gated is not None and not np.array_equal(points, self._gated):
-            self._gated = self._gate = None  # something else was selected
+            self._gated = self._gate = None  # other points were selected
             self._show_correlation()
         self.canvas.show_plot(self._make_plot())
 
     # Inside
 
     def _make_plot(self) -> ScatterPlot | None:
-        """Return the points at the two numbers; None where there are none."""
+        """Return the scatter plot; None without a map or two axes."""
         session = self._session
         if session.snapshot is None or self._axes is None:
             return None
@@ -138,19 +140,20 @@ class ScatterPane(PlotPane):
         )
 
     def _make_name_field(self) -> QLineEdit:
+        """Return a field for the name of an axis, which completes typed names."""
         field = QLineEdit()
         field.setClearButtonEnabled(True)
-        offer = QCompleter(self.names, field)
-        offer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-        offer.setFilterMode(Qt.MatchFlag.MatchContains)
-        offer.setMaxVisibleItems(MAX_OFFERED)
-        offer.activated.connect(lambda _: self._on_names_entered())
-        field.setCompleter(offer)
+        completer = QCompleter(self.names, field)
+        completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        completer.setFilterMode(Qt.MatchFlag.MatchContains)
+        completer.setMaxVisibleItems(MAX_OFFERED)
+        completer.activated.connect(lambda _: self._on_names_entered())
+        field.setCompleter(completer)
         field.editingFinished.connect(self._on_names_entered)
         return field
 
     def _on_names_entered(self) -> None:
-        """Show other axes, once both are named."""
+        """Show the axes that are named, once both names are known values."""
         dataset = self._session.dataset
         names = self.across.text().strip(), self.up.text().strip()
         if dataset is None or not all(names):
@@ -177,11 +180,13 @@ class ScatterPane(PlotPane):
         text: str = "",
         role: str = "note",
     ) -> None:
+        """Show other axes without a gate, and a text; None clears the plot."""
         self._axes, self._gated, self._gate = axes, None, None
         self.state.show_text(text, role)
         self.canvas.show_plot(self._make_plot())
 
     def _show_correlation(self) -> None:
+        """Show the correlation of the axes and how to select points."""
         if self._axes is not None:
             r = pearson_correlation(*self._axes)
             text = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
@@ -190,7 +195,7 @@ class ScatterPane(PlotPane):
     def _on_gate_dragged(
         self, x: float, y: float, to_x: float, to_y: float, adds: bool
     ) -> None:
-        """Select the points in a gate, or add them."""
+        """Select the points in the dragged rectangle, or add them to the selection."""
         selection = self._session.selection
         if self._axes is None or self._session.snapshot is None:
             return
@@ -209,6 +214,6 @@ class ScatterPane(PlotPane):
 
 
 def _find_axis_limits(axis: pd.Series) -> tuple[float, float]:
-    """Return the ends of an axis: beyond the lowest and the highest value."""
+    """Return the ends of an axis, a margin beyond the lowest and highest value."""
     low, high = value_extent(axis.to_numpy())
     return low - MARGIN * (high - low), high + MARGIN * (high - low)

@@ -1,4 +1,4 @@
-"""A line to find a cluster, gene, column or cell by its name, and texts by a part."""
+"""A search box for clusters, genes, columns and rows by name, and for texts."""
 
 from __future__ import annotations
 
@@ -24,20 +24,23 @@ from napari_embedding_game.ui.workspace import Workspace
 
 MAX_HITS = 12
 MAX_ROWS = 50_000
-"""Rows that are found by a part of their names; of more, by the whole name, and their
-texts are searched once that is chosen."""
+"""Rows up to which a part of a name finds a row and texts are searched while typing.
+
+Of more rows only the full name finds a row, and texts are searched once the search in
+texts is chosen.
+"""
 CLUSTER, ROW, VALUE, TEXTS = "cluster", "row", "value", "in texts"
 TIP = f"Selects a cluster, colours by a gene or column, goes to a row ({CTRL}+F, /)."
 
 
 class SearchBox(QLineEdit):
-    """Offers names that match while one types; Enter takes the first."""
+    """Offers matching names while a person types; Enter opens the marked hit."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
         self.hits: list[tuple[str, str]] = []
-        """What each name is, and the name."""
+        """(kind, name) of each offered hit."""
         self._model = QStringListModel(self)
         self._completer = QCompleter(self._model, self)
         self._completer.setCompletionMode(
@@ -57,18 +60,18 @@ class SearchBox(QLineEdit):
         Connections(self).connect(self.clear_search, changed)
 
     def take_focus(self) -> None:
-        """Put the cursor here."""
+        """Move the focus to the box and select its text."""
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.selectAll()
 
     def clear_search(self, event: object = None) -> None:
-        """Forget what was typed, and what it found."""
+        """Remove the typed text and its hits."""
         self.clear()
         self.hits = []
         self._completer.popup().hide()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Leave the line on Escape; once more, and the dock hears of it."""
+        """On Escape clear the box and move the focus to the dock, for further keys."""
         if event.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(event)
             return
@@ -79,6 +82,7 @@ class SearchBox(QLineEdit):
             parent.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _offer_matches(self, text: str) -> None:
+        """Offer the hits for a text in a popup."""
         self.hits = self._find_matches(text.strip())
         self._model.setStringList([f"{name}   ({kind})" for kind, name in self.hits])
         if self.hits:
@@ -87,7 +91,7 @@ class SearchBox(QLineEdit):
             self._completer.popup().hide()
 
     def _take_hit(self, index: int | None = None) -> None:
-        """Take a hit, by default what the arrow keys have marked, or the first."""
+        """Open a hit, by default the marked or the first hit, and clear the box."""
         if index is None:
             index = max(0, self._completer.popup().currentIndex().row())
         if index < len(self.hits):
@@ -97,7 +101,7 @@ class SearchBox(QLineEdit):
             self._open_hit(kind, name)
 
     def _open_hit(self, kind: str, name: str) -> None:
-        """Select a cluster, reveal a cell, or colour by anything else."""
+        """Select a cluster, a row or rows with a text; colour by a column or gene."""
         session = self._workspace.session
         dataset = session.dataset
         if dataset is None:
@@ -105,26 +109,27 @@ class SearchBox(QLineEdit):
         if kind == CLUSTER:
             clusters = session.clusters.clusters
             session.selection.replace([c.id for c in clusters if c.name == name])
-        elif kind == ROW:  # of which a file may have several of one name
+        elif kind == ROW:  # a file may have several rows of one name
             rows = np.flatnonzero(dataset.obs.index.astype(str) == name)
             session.selection.select_points(rows)
             self._workspace.reveal.emit(int(rows[0]))
         elif kind == TEXTS:
-            are_of = np.array(
+            has_text = np.array(
                 [_contains_text(text, name) for text in dataset.texts or ()], bool
             )
-            session.selection.toggle_points(are_of, is_added=False)
-            if not are_of.any():
+            session.selection.toggle_points(has_text, is_added=False)
+            if not has_text.any():
                 session.show_message(f'No text has "{name}".')
         else:
             choice_of = choice_of_column if kind == COLUMN else choice_of_feature
             session.look.color_by = choice_of(name, dataset)
 
     def _find_matches(self, text: str) -> list[tuple[str, str]]:
-        """Return kind and name of what is a text, then begins with it or contains it.
+        """Return (kind, name) of names that match a text, at most MAX_HITS, best first.
 
-        What comes first is found first, in any case; 60,000 names take some 10 ms.
-        A whole Ensembl identifier finds its gene, whatever that is called.
+        Names that equal the text come first, then names that begin with it, then names
+        that contain it, whatever their case; 60,000 names take some 10 ms.  A full
+        Ensembl identifier finds its gene by any name.  A search in texts comes last.
         """
         query, dataset = text.casefold(), self._workspace.session.dataset
         ranked: tuple[list[tuple[str, str]], ...] = [], [], []
@@ -141,20 +146,20 @@ class SearchBox(QLineEdit):
         matches = [hit for hits in ranked for hit in dict.fromkeys(hits)][:MAX_HITS]
         texts = None if dataset is None or not query else dataset.texts
         if texts and (
-            len(texts) > MAX_ROWS or any(_contains_text(one, query) for one in texts)
+            len(texts) > MAX_ROWS or any(_contains_text(each, query) for each in texts)
         ):
             matches.append((TEXTS, text))
         return matches
 
     def _iter_searchable_names(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield all that can be searched by a text, and what it is."""
+        """Yield (kind, names) of what can be searched; of many rows the equal names."""
         session = self._workspace.session
         dataset = session.dataset
         if dataset is None:
             return
         yield CLUSTER, [cluster.name for cluster in session.clusters.clusters]
         yield COLUMN, informative_metadata_columns(dataset)
-        if dataset.images is None:  # else these are pixels
+        if dataset.images is None:  # the columns of images are pixels
             yield _name_value_kind(dataset), dataset.profile_names
         rows = dataset.obs.index
         if len(rows) > MAX_ROWS:
@@ -164,6 +169,7 @@ class SearchBox(QLineEdit):
 
 
 def _name_value_kind(dataset: Dataset) -> str:
+    """Return how hits among the features are called, such as "gene"."""
     return VALUE if dataset.column_noun == COLUMN else dataset.column_noun
 
 

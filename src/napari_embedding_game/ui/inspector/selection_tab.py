@@ -1,4 +1,4 @@
-"""The tab of the selection: what the selected points are."""
+"""The tab of the selection: name, composition, pictures, texts and markers."""
 
 from __future__ import annotations
 
@@ -65,37 +65,43 @@ NUMBERS_TIP = (
     "doubt both."
 )
 DELAY_MS = 300
-"""The looks of an image have rested so long before the pictures follow."""
+"""Milliseconds without a change of an image layer before pictures are cut again."""
 MAX_PICTURES, MAX_TEXTS = 300, 200
-"""Points whose pictures or texts are shown, drawn at random."""
+"""Points whose pictures or texts are shown at most, sampled at random."""
 TEXT_LENGTH = 300
-"""Characters of a text that are shown."""
+"""Characters of a text that are shown at most."""
 MAX_BARS, MIN_BARS = 7, 2
-"""Of the composition that are seen without scrolling, where there is room and not."""
+"""Visible bars of the composition, at most and at least."""
 _Rows = NDArray[np.intp]
 
 
 class SelectionTab(Listener):
-    """Shows what is inside the selected clusters, or points, of a session.
+    """Describes the selected clusters or points of a session.
 
-    ``actions`` act on them.
+    Parameters
+    ----------
+    workspace : Workspace
+    actions : QWidget
+        Widgets with actions on the selection, which are placed below the title.
     """
 
     renamed = Signal(int, str, object)
-    """The id of a cluster, the name that was typed for it, and the clusters then."""
+    """Carries the id of a cluster, the typed name, and the clustering of that time."""
 
     def __init__(self, workspace: Workspace, *actions: QWidget) -> None:
         super().__init__(session := workspace.session)
         self.workspace = workspace
-        self._cut_of: tuple[object, ...] = ()
-        """The data, objects and layers that pictures were cut out of."""
+        self._picture_sources: tuple[object, ...] = ()
+        """The dataset, objects and layers from which the pictures were cut."""
         self._color_by = ""
-        self._titled: tuple[Dataset | None, int | None, Clustering | None]
-        self._titled = None, None, None
-        """The data, and which of these clusters the title names, or is to name."""
+        self._title_context: tuple[Dataset | None, int | None, Clustering | None]
+        self._title_context = None, None, None
+        """The dataset, the cluster that the title names, or None, and its
+        clustering."""
         self._is_picking = False
+        """Whether rows are being selected by their pictures or texts."""
         self._context: tuple[int, ...] = ()
-        """Clusters that were selected last, one of whose points may be now."""
+        """The clusters that were selected before a point was picked in them."""
         self.report: ClusterReport | None = None
         shows = self._on_report_made, self._show_busy_text, self._show_hint
         self._report_jobs = PaneJobRunner(self, HINT_LOOKING, *shows, finishes=True)
@@ -123,7 +129,7 @@ class SelectionTab(Listener):
         self._connect_views()
 
     def edit_name(self) -> None:
-        """Put the cursor into the name."""
+        """Start editing the name in the title."""
         self.title.clearFocus()
         self._show_title_and_notes(
             self._described_clusters()
@@ -132,23 +138,26 @@ class SelectionTab(Listener):
         self.title.selectAll()
 
     def discard_typed_name(self) -> None:
-        """Leave the name as it is, whatever was typed."""
+        """Show the present name instead of the typed name, and leave the title."""
         self.title.setModified(False)
-        self.setFocus()  # keys are for the dock again
+        self.setFocus()  # further keys are for the dock
         self._show_title_and_notes(self._described_clusters())
 
     def update_view(self) -> None:
-        """Show what is selected by now, and nothing of what was picked in it before."""
+        """Describe the present selection and forget points that were picked before."""
         self._context = self._session.selection.clusters
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the selection, with the present data and layers."""
+        """Update columns, pictures, tabs and report for the present data and layers."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         self._offer_columns()
-        cut_of = dataset, getattr(dataset, "source_objects", None), linked
-        if cut_of != self._cut_of:
-            is_other, self._cut_of = cut_of[:1] != self._cut_of[:1], cut_of
+        sources = dataset, getattr(dataset, "source_objects", None), linked
+        if sources != self._picture_sources:
+            is_other, self._picture_sources = (
+                sources[:1] != self._picture_sources[:1],
+                sources,
+            )
             images = getattr(dataset, "images", None)
             if any(x is not None for x in (linked, images, self.thumbnails.pictures)):
                 self._recut_pictures()
@@ -158,6 +167,7 @@ class SelectionTab(Listener):
     # Making
 
     def _lay_out_views(self, actions: tuple[QWidget, ...]) -> None:
+        """Name the views and place them, with the actions below the title."""
         self.title.setProperty("role", "title")
         self.title.setFrame(False)
         self.title.setAccessibleName("Name")
@@ -186,6 +196,7 @@ class SelectionTab(Listener):
         self._show_hint(HINT_NO_CLUSTER)
 
     def _connect_views(self) -> None:
+        """Connect the views with the session and with one another."""
         session = self._session
         self.connect_while_open(self._on_selection_changed, session.selection.changed)
         self.connect_to_map_changes(self.refresh)
@@ -202,42 +213,43 @@ class SelectionTab(Listener):
     # What happens
 
     def _on_name_edited(self) -> None:
-        dataset, cluster, listed = self._titled
+        """Emit ``renamed`` for a typed name, unless other data have come meanwhile."""
+        dataset, cluster, listed = self._title_context
         is_typed = cluster is not None and self.title.isModified()
         if is_typed:
             self.title.setModified(False)
-            if self.title.hasFocus():  # by Enter: Ctrl+Z is for the dock again
+            if self.title.hasFocus():  # after Enter, so that Ctrl+Z is for the dock
                 self.setFocus()
         if is_typed and self._session.shows_dataset(dataset):
             self.renamed.emit(cluster, self.title.text(), listed)
         self._show_title_and_notes(
             self._described_clusters()
-        )  # as it is, where that was refused
+        )  # the old name where the new one was refused
 
     def _offer_columns(self) -> None:
-        """Offer columns: first what a cell is; that of the colours once it has them."""
+        """Offer columns to count by; choose the colour variable when it has changed."""
         dataset, colors = self._session.dataset, self._session.look.color_by
         columns = composition_columns(dataset) if dataset else []
-        are_other, self._color_by = colors != self._color_by, colors
-        proposed = name_in_file(colors, dataset) if dataset and are_other else None
+        has_changed, self._color_by = colors != self._color_by, colors
+        proposed = name_in_file(colors, dataset) if dataset and has_changed else None
         self.column.set_choices(((name, name) for name in columns), proposed)
         for widget in (self.column, self.composition):
             widget.setVisible(bool(columns))
 
     def clear_data(self) -> None:
-        """Keep nothing of data that are gone."""
+        """Forget the report, the pictures and the texts of the former data."""
         self._report_jobs.stop()
         self._watch_image_looks(None)
         self.report, self._color_by = None, ""
         self.column.set_choices(())
-        self._cut_of, self._titled = (), (None, None, None)
+        self._picture_sources, self._title_context = (), (None, None, None)
         self.thumbnails.row_name = str
         self.thumbnails.set_pictures(None)
         for table in (self.texts, self.differences):
             table.show_frame(pd.DataFrame())
 
     def _watch_image_looks(self, linked: ObjectLayers | None) -> None:
-        """Follow how the images of these layers look, and no others any more."""
+        """Cut pictures again when the image layers change their looks; None: never."""
         self._cut_soon.cancel()
         self._image_connections.close()
         if linked is not None:
@@ -245,7 +257,7 @@ class SelectionTab(Listener):
             self._image_connections.connect(lambda _: self._cut_soon.throttle(), *looks)
 
     def _show_available_tabs(self, dataset: Dataset | None, is_other: bool) -> None:
-        """Show a tab for each kind of thing that is known of the rows."""
+        """Show the tabs for which the rows have data; open the first for other data."""
         if dataset is None:
             return
         names = dataset.obs.index
@@ -265,7 +277,7 @@ class SelectionTab(Listener):
         self._on_tab_changed()
 
     def _recut_pictures(self) -> None:
-        """Cut the pictures of the same rows anew, in the channels that are on."""
+        """Cut the pictures of the shown rows again, in the checked channels."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         off = {a.data() for a in self._channel_menu.actions() if not a.isChecked()}
         names = []
@@ -285,21 +297,24 @@ class SelectionTab(Listener):
         self.thumbnails.set_rows(rows)
 
     def _on_images_changed(self, *event: object) -> None:
-        """Follow an image layer that has other colours, or channels."""
-        self._cut_of = self._cut_of[:1]  # the tab that is open stays
+        """Cut the pictures again for image layers with other looks or channels."""
+        self._picture_sources = self._picture_sources[
+            :1
+        ]  # keep the dataset, so that the open tab stays
         self._make_open_only_slot(self.refresh)()
 
     def _on_selection_changed(self) -> None:
+        """Describe the new selection; only mark a point that is shown already."""
         selection = self._session.selection
         if self._is_picking or self._is_selected_row_shown():
             self._mark_rows(selection.rows)
             self.two.refresh()
-            return  # one of the pictures or texts, which stay
+            return  # the shown pictures and texts stay
         self._context = selection.clusters
         self._update_report()
 
     def _is_selected_row_shown(self) -> bool:
-        """Whether one point is selected whose picture or text is among those shown."""
+        """Return whether one point is selected whose picture or text is shown."""
         selection, rows = self._session.selection, self._session.selection.rows
         if not selection.is_of_points or self.report is None or len(rows) != 1:
             return False
@@ -309,11 +324,12 @@ class SelectionTab(Listener):
         return bool(indices)
 
     def _mark_rows(self, rows: _Rows) -> None:
-        """Mark the pictures and texts of these rows."""
+        """Mark the pictures and texts of rows."""
         self.thumbnails.select_rows(rows)
         self.texts.select_keys(rows)
 
     def _on_rows_picked(self, rows: _Rows) -> None:
+        """Select the points of picked pictures or texts, and keep the report."""
         self._is_picking = True
         try:
             self._session.selection.select_points(rows)
@@ -321,14 +337,14 @@ class SelectionTab(Listener):
             self._is_picking = False
 
     def _on_levels_picked(self, levels: list[tuple[str, ...]], is_added: bool) -> None:
-        """Select the points of some values of the column that is described by."""
+        """Select the points of the picked levels of the counted column, or add them."""
         dataset, report = self._session.dataset, self.report
         if dataset is not None and report is not None and levels:
             rows = to_levels(dataset.obs[report.column]).isin(levels[0]).to_numpy()
             self._session.selection.toggle_points(rows, is_added=is_added)
 
     def _on_tab_changed(self, index: int = 0) -> None:
-        """Offer channels next to pictures that have several."""
+        """Show the menu of channels beside pictures that have several channels."""
         is_seen = self.tabs.currentWidget() is self.thumbnails
         n_channels = len(self._channel_menu.actions())
         self.channels.setVisible(is_seen and n_channels > 1)
@@ -336,7 +352,7 @@ class SelectionTab(Listener):
     # Report
 
     def _update_report(self, *event: object) -> None:
-        """Bring the report up to date, in the background."""
+        """Update the title and request a report of the selection, or show a hint."""
         session, column = self._session, self.column.value or ""
         self.two.refresh()
         if session.snapshot is None or session.selection.is_empty:
@@ -349,9 +365,9 @@ class SelectionTab(Listener):
         self._request_report(clusters, column)
 
     def _described_clusters(self) -> tuple[int, ...]:
-        """Return the clusters that are described; none: the selected points are.
+        """Return the ids of the described clusters; () where points are described.
 
-        Who picks a picture of a cluster goes on seeing the cluster.
+        After a picture of a cluster was picked the cluster is still described.
         """
         selection = self._session.selection
         if not selection.is_of_points:
@@ -359,6 +375,7 @@ class SelectionTab(Listener):
         return tuple(c.id for c in self._session.clusters.find_clusters(self._context))
 
     def _request_report(self, clusters: tuple[int, ...], column: str) -> None:
+        """Start a report of clusters, or for () of the selection, in the background."""
         session = self._session
         dataset, snapshot = session.dataset, session.snapshot
         assert snapshot is not None
@@ -410,15 +427,17 @@ class SelectionTab(Listener):
             self._mark_rows(selection.rows)
 
     def _show_busy_text(self, words: str) -> None:
+        """Show that a report is being made, unless a former report is shown."""
         if self.report is None:
             self._show_hint(words)
 
     def _show_hint(self, hint: str) -> None:
-        """Show a sentence instead of a selection."""
+        """Show a hint instead of the report."""
         self.hint.show_text(hint)
         self._report.hide()
 
     def _show_title_and_notes(self, clusters: tuple[int, ...]) -> None:
+        """Show the notes of clusters, and their title unless it is being edited."""
         notes = [
             cluster.note for cluster in self._session.clusters.find_clusters(clusters)
         ]
@@ -427,15 +446,16 @@ class SelectionTab(Listener):
         if not self.title.hasFocus():
             title = self._make_title(clusters)
             self.title.setText(title)
-            self.title.setCursorPosition(0)  # of a long name the beginning is seen
+            self.title.setCursorPosition(0)  # show the beginning of a long name
             self.title.setReadOnly(not is_one)
             tip = f"{title}\n{RENAME_TIP}" if is_one else title
             self.title.setToolTip(escape_tooltip(tip))
-            one = clusters[0] if is_one else None
+            cluster = clusters[0] if is_one else None
             clustering = self._session.clusters.clustering
-            self._titled = self._session.dataset, one, clustering
+            self._title_context = self._session.dataset, cluster, clustering
 
     def _make_title(self, clusters: tuple[int, ...]) -> str:
+        """Return a title of clusters, of the only selected row, or of the points."""
         present = self._session.clusters.find_clusters(clusters)
         if len(clusters) == 1 and present:
             return present[0].title
@@ -448,7 +468,7 @@ class SelectionTab(Listener):
 
 
 def _make_composition_frame(report: ClusterReport) -> pd.DataFrame:
-    """Return a row for each value, by the values that it sums up."""
+    """Return a table (level, bar, share), indexed by the levels of each entry."""
     frame = report.composition
     if frame.empty:
         return frame
@@ -458,7 +478,7 @@ def _make_composition_frame(report: ClusterReport) -> pd.DataFrame:
 
 
 def _make_differences_frame(sizes: pd.Series) -> pd.DataFrame:
-    """Return a row for each column; the longest bar reaches an edge."""
+    """Return a table (column, bar, size) of effect sizes; the longest bar is full."""
     if sizes.empty:
         sizes = pd.Series(np.nan, [NO_DIFFERENCE])
     ends = (0.5 + sizes / sizes.abs().max() / 2).fillna(0.5)
@@ -467,6 +487,7 @@ def _make_differences_frame(sizes: pd.Series) -> pd.DataFrame:
 
 
 def _describe_numbers(report: ClusterReport, dataset: Dataset) -> str:
+    """Return the size and share of the selection, and its doubtful points."""
     count = count_text(report.size, dataset.row_noun)
     words = [count, f"{share_text(report.share)} of all"]
     if report.stretched_share > 0:

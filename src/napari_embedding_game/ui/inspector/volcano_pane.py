@@ -1,4 +1,4 @@
-"""The comparison of two groups as a volcano plot."""
+"""A volcano plot of the comparison of two groups."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ HINT = "Right: higher in the selected points; up: more certain. Click colours th
 
 
 class VolcanoPane(PlotPane):
-    """Draws every gene of a comparison: change to the right, certainty upwards.
+    """Shows each gene of a comparison: change to the right, certainty upwards.
 
-    ``markers`` is what compares; its choices are in the tab of the selection.
+    Parameters
+    ----------
+    markers : MarkersPane
+        Makes the comparison; its choices are in the tab of the selection.
     """
 
     def __init__(self, markers: MarkersPane) -> None:
@@ -23,12 +26,12 @@ class VolcanoPane(PlotPane):
         self.canvas.clicked.connect(self._on_plot_clicked)
 
     def showEvent(self, event: object) -> None:
-        """Compare now what was selected while nobody looked."""
+        """Have the markers compare what was selected while this was closed."""
         super().showEvent(event)
         self._markers.update_view_if_outdated()
 
     def update_view(self) -> None:
-        """Show what was compared."""
+        """Show the plot of the present comparison, or nothing."""
         self.state.show_text(self._markers.state.text())
         compared = self._markers.compared
         plot = None if compared is None else compared.plot
@@ -36,18 +39,21 @@ class VolcanoPane(PlotPane):
             self.canvas.show_plot(plot)
 
     def _find_gene_at(self, x: float, y: float) -> int | None:
+        """Return the index of the gene at a position; None for none."""
         plot = self.canvas.plot
-        if plot is None or self.canvas.needs_paint:  # what is seen is another
+        if plot is None or self.canvas.needs_paint:  # another plot is still shown
             return None
         return self.canvas.nearest_position_index(plot.gene_positions(), x, y)
 
     def _on_plot_clicked(self, x: float, y: float, is_added: bool) -> None:
+        """Colour the map by the clicked gene."""
         row = self._find_gene_at(x, y)
         if row is not None:
             name = str(self.canvas.plot.names[row])
             self._markers.workspace.color_by_value(name)
 
     def _make_tooltip(self, x: float, y: float) -> str:
+        """Return the figures of the gene at a position, or a hint."""
         row, genes = self._find_gene_at(x, y), self._markers.result
         if row is None or genes is None:
             return HINT
