@@ -83,12 +83,12 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     assert cells.canvas.plot is None  # until they are there
     assert cells.state.text().startswith("Scoring doublets")
     worlds.choose(cells.view, "Counts per cell")
-    assert recipe.recipe().max_mito == recipe.recipe().max_counts == 0
-    assert recipe.recipe().min_genes == Recipe().min_genes
+    assert recipe.make_recipe().max_mito == recipe.make_recipe().max_counts == 0
+    assert recipe.make_recipe().min_genes == Recipe().min_genes
     assert not recipe.doublets.isChecked()
     numbers["max_counts"].value = 700
     load(FileSource(tmp_path / "other.npy"))
-    assert recipe.recipe().max_counts == 700  # of the same cells limits stay
+    assert recipe.make_recipe().max_counts == 700  # of the same cells limits stay
     assert cells.state.text() == ""
     assert not numbers["max_mito"].native.isVisible()
     assert recipe.no_mito.isVisible()
@@ -124,7 +124,7 @@ def test_what_was_typed_stays_when_another_file_fails(
     batches.set_choices([("none", None), ("day", "day")])  # as of a file with samples
     batches.value = "day"
     recipe.doublets.setChecked(True)
-    before = recipe.recipe()
+    before = recipe.make_recipe()
     assert (before.max_mito, before.batch_key) == (5, "day")
     (tmp_path / "broken.csv").write_text("")
     reading = dock.controller.reading
@@ -132,7 +132,7 @@ def test_what_was_typed_stays_when_another_file_fails(
     assert recipe.isHidden()
     assert batches.isHidden()
     qtbot.waitUntil(lambda: reading.stage is None)
-    assert recipe.recipe() == before
+    assert recipe.make_recipe() == before
     assert dock.run_controls.run_button.text() == "Prepare and run"
 
 

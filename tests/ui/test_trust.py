@@ -190,7 +190,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert finished.controller.scene.layers.points is layer
     assert "Finished" in describe_mark(first)  # and deleted by its menu
     assert "Embedding game, seed 0" in describe_mark(first)
-    actions = {a.text(): a for a in shown.menu(first).actions()}
+    actions = {a.text(): a for a in shown.make_mark_menu(first).actions()}
     n_marks = len(timeline.marks)
     actions["Delete"].trigger()
     assert timeline.find_mark(first.number) is None

@@ -80,7 +80,9 @@ class Timeline(Listener):
         self.connect_while_open(
             self.update_view, session.timeline.changed, session.state_changed
         )
-        self.connect_while_open(self.update_view, view.comparison_changed, view.panels_changed)
+        self.connect_while_open(
+            self.update_view, view.comparison_changed, view.panels_changed
+        )
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Paint the thumbnails in the colours of napari's theme."""

@@ -140,7 +140,9 @@ class ClusterEdits(QWidget):
         ids = session.selection
         self.merge = action("Merge", "", lambda: select(clusters.merge, ids.clusters))
         self.split = action(
-            "Split", "", lambda: select(session.split_cluster, self._first_selected_cluster.id)
+            "Split",
+            "",
+            lambda: select(session.split_cluster, self._first_selected_cluster.id),
         )
         self.recolor = action("Colour…", "", self._ask_and_recolor)
         tip = "Write down what is known of the cluster."

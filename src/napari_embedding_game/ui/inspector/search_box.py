@@ -112,7 +112,7 @@ class SearchBox(QLineEdit):
         elif kind == ROW:  # a file may have several rows of one name
             rows = np.flatnonzero(dataset.obs.index.astype(str) == name)
             session.selection.select_points(rows)
-            self._workspace.reveal.emit(int(rows[0]))
+            self._workspace.reveal_wanted.emit(int(rows[0]))
         elif kind == TEXTS:
             has_text = np.array(
                 [_contains_text(text, name) for text in dataset.texts or ()], bool

@@ -1,1 +1,1 @@
-"""Reading and writing in the background: each task has a worker."""
+"""Tasks that read, write and compute in background threads."""

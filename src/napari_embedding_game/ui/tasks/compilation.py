@@ -1,4 +1,4 @@
-"""Tells when numba compiles loops, which takes a minute on a new computer, once."""
+"""Watch numba compile loops, which takes a minute once on a new computer."""
 
 from __future__ import annotations
 
@@ -10,23 +10,27 @@ from qtpy.QtCore import QObject, QTimer, Signal
 from napari_embedding_game.session.run.compilers import KIND
 
 PARTS = 150
-"""Functions that are compiled for a first map, at most: 141 with an empty cache, until
-its first frame.  What two processes both need is compiled, and counted, in each."""
+"""Functions that are compiled for a first map at most.
+
+With an empty cache 141 are compiled until the first frame.  A function that two
+processes need is compiled and counted in both.
+"""
 QUIET_MS = 500
-"""Without a new function after which compiling is over: there are many in a row."""
+"""Milliseconds without a new function after which compilation has ended."""
 
 
 class CompilationWatch(QObject):
-    """Counts the functions that numba begins to compile, in whatever thread."""
+    """Counts the functions that numba begins to compile, in all threads."""
 
     changed = Signal()
-    """Another function is being compiled, or none any more."""
+    """Emitted when the compilation of a function begins, and when all has ended."""
     _event_reported = Signal(bool)
-    """Brings to the thread of the window that one has begun, or has ended."""
+    """Tells the window's thread that a function has begun (True) or ended (False)."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.n_begun = 0
+        """Functions whose compilation has begun."""
         self.is_compiling = False
         self._n_open = 0
         self._quiet = QTimer(self, singleShot=True, interval=QUIET_MS)
@@ -36,23 +40,24 @@ class CompilationWatch(QObject):
         numba_event.register(KIND, self._listener)
 
     def stop(self) -> None:
-        """Hear of nothing any more."""
-        with suppress(ValueError):  # it has been stopped before
+        """Stop watching numba's events."""
+        with suppress(ValueError):  # already stopped
             numba_event.unregister(KIND, self._listener)
 
     def report_event(self, is_begun: bool) -> None:
-        """Note from any thread that a function is begun, or ended."""
-        with suppress(RuntimeError):  # the window is gone: nobody asks
+        """Report from any thread that a function has begun to compile, or has ended."""
+        with suppress(RuntimeError):  # the window is closed
             self._event_reported.emit(is_begun)
 
     def _on_event_reported(self, is_begun: bool) -> None:
+        """Count a function that has begun; wait for the end after the last one."""
         self._n_open += 1 if is_begun else -1
         self.n_begun += is_begun
         if is_begun:
             self.is_compiling = True
             self._quiet.stop()
             self.changed.emit()
-        elif self._n_open <= 0:  # one may have been begun before this listened
+        elif self._n_open <= 0:  # some may have begun before this listened
             self._n_open = 0
             self._quiet.start()
 
@@ -62,7 +67,7 @@ class CompilationWatch(QObject):
 
 
 class _Listener(numba_event.Listener):
-    """Hands numba's events on."""
+    """Reports numba's events to a watch."""
 
     def __init__(self, watch: CompilationWatch) -> None:
         self._watch = watch

@@ -1,4 +1,4 @@
-"""Say what could not be done, in a dock or after it has been closed."""
+"""Show errors in a dock, as a notification of napari, or in the log."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ logger = logging.getLogger(__name__)
 
 
 def call_or_show_error(
-    show: Callable[[str], object], act: Callable[..., Any], *args: Any
+    show: Callable[[str], object], function: Callable[..., Any], *args: Any
 ) -> Any:
-    """Return what comes of an act; show why, and return None, where it is refused."""
+    """Return the result of a call; show its error and return None if it is refused.
+
+    Refusals are DataError, InputError and OSError; other exceptions are raised.
+    """
     try:
-        return act(*args)
+        return function(*args)
     except (DataError, InputError, OSError) as error:
         show(error_text(error))
         return None
 
 
 def notify_error(error: BaseException) -> None:
-    """Show a notification where napari still has a window; call it from its thread."""
+    """Show an error as a notification if a window is open; call in its thread."""
     if napari.current_viewer() is not None:
         show_error(f"Embedding Game: {error_text(error)}")
 
 
 def log_error(what: str, error: BaseException) -> None:
-    """Write an error into the log, from any thread: there may be no window any more."""
+    """Write an error and its traceback to the log, from any thread."""
     logger.error("%s: %s", what, error_text(error), exc_info=error)

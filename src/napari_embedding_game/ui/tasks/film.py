@@ -1,4 +1,4 @@
-"""A film of a run: the recorded run is played once more, and its frames are painted."""
+"""Write a film of a run by playing its record again and painting the frames."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from napari_embedding_game.ui.canvas.frame import Frame
 from napari_embedding_game.ui.pixels import paint_discs
 
 SIDE, N_FRAMES, FRAME_MS, LAST_MS = 600, 80, 60, 2_500
-"""Pixels of a side, about how many frames, and how long they and the last one are
-seen."""
+"""Pixels of a side, approximate number of frames, milliseconds of a frame and of the
+last frame."""
 EDGE = 0.04
-"""Share of a side that is left free around the map."""
+"""Share of a side that is left free at each edge."""
 
 
 def write_film(
@@ -30,16 +30,27 @@ def write_film(
     path: Path,
     facing: NDArray[np.floating],
 ) -> None:
-    """Play a run of the rows X again and write it as an animated .gif.
+    """Play a recorded run of the rows X again and write an animated .gif.
 
-    ``colors`` are (N, 4), of each point in all frames; ``facing`` is as for
-    :func:`~.plots.project_to_plane`.  Of a branch, the film begins where the branch
-    did.
+    The film of a branch begins where the branch began.
+
+    Parameters
+    ----------
+    X : (N, p)
+        The rows of the run.
+    record : RunRecord
+        The run to play again.
+    colors : (N, 4) floating
+        Red, green, blue and opacity of each point in all frames, 0 to 1.
+    path : Path
+        The file to write.
+    facing : floating
+        Direction from which a 3-D map is seen, as for :func:`~.plots.project_to_plane`.
 
     Raises
     ------
     DataError
-        The record cannot be played, or ``path`` not be written.
+        The record cannot be played, or ``path`` cannot be written.
     """
     import imageio.v3 as imageio
 
@@ -55,9 +66,9 @@ def _paint_frames(
     colors: NDArray[np.floating],
     facing: NDArray[np.floating],
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield a picture of each map (N, d), (SIDE, SIDE, 3), on white.
+    """Yield a picture (SIDE, SIDE, 3) uint8 of each map (N, d) on white.
 
-    The view follows the extent of the map as the canvas does.
+    The visible range follows the extent of the maps as on the canvas.
     """
     frame = Frame()
     line = SIDE * (1 - 2 * EDGE) / frame.side, SIDE * EDGE

@@ -1,4 +1,4 @@
-"""Reads sources and session files in the background and takes them up."""
+"""Read sources and session files in the background and open them in the session."""
 
 from __future__ import annotations
 
@@ -41,32 +41,30 @@ from napari_embedding_game.ui.workspace import Workspace
 
 MAP_KEPT = "The map of {} is kept: Data > Open other data > Recent maps."
 MAX_GUESS = 1 << 30
-"""Bytes of labels that are looked through though nobody asked."""
+"""Bytes of a label image up to which a table is joined with it without a request."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReadRequest:
-    """A source that is being read, and how.
-
-    ``linked``: the layers that show its objects. ``is_again``: whether it is the source
-    of the open map: then that map stays.
-    """
+    """A source to read and the options to read it with."""
 
     source: Source
     options: ReadOptions
-    linked: ObjectLayers | None
+    linked: Linked | None
+    """The layers that show the objects of the source."""
     is_again: bool = False
+    """Whether the source is that of the open map, so that the map stays open."""
 
 
 class ReadingTask(QObject):
-    """Reads one source at a time: the newest request replaces the former."""
+    """Reads one source at a time; a new request replaces the former request."""
 
     changed = Signal()
-    """What is read, how far that is, or what came of it."""
+    """Emitted when the request, the stage of reading or the read result has changed."""
     loaded = Signal()
-    """A source was taken up."""
+    """Emitted when the data of a source are in the session."""
     session_opened = Signal()
-    """A session file was taken up, whose layers may not be open."""
+    """Emitted when a session file is opened, whose layers may not be open."""
 
     def __init__(
         self, viewer: napari.Viewer, workspace: Workspace, store: SessionStore
@@ -75,11 +73,11 @@ class ReadingTask(QObject):
         self.viewer, self.workspace, self.store = viewer, workspace, store
         self._maps = workspace.maps
         self.request: ReadRequest | None = None
-        """What is being read, if that is no session file."""
+        """The request that is being read; None for a session file or for nothing."""
         self.refused_request: ReadRequest | None = None
-        """What was not read, as some of its rows have missing values."""
+        """The request that failed because rows have missing values, or None."""
         self.stage: Stage | None = None
-        """How far reading is; None when nothing is read."""
+        """The stage of reading; None when nothing is read."""
         self.jobs = JobRunner(
             self,
             self._on_source_read,
@@ -87,13 +85,13 @@ class ReadingTask(QObject):
             self._set_stage,
             at_once=True,
         )
-        """Busy while something is read."""
+        """Runs the reading; busy while something is read."""
         self._then: Callable[[Any], None] = lambda result: None
         start_reading_process()
 
     @property
     def latest_request(self) -> ReadRequest | None:
-        """What is being read, or else how what is on show was; None without either."""
+        """The request that is being read, else that of the shown data, or None."""
         read = self._maps.read_result
         if self.request is not None or read is None:
             return self.request
@@ -103,7 +101,7 @@ class ReadingTask(QObject):
 
     @property
     def shown_read_result(self) -> ReadResult | None:
-        """How what is on show was read; None while other data are read."""
+        """The read result of the shown data; None while other data are read."""
         request, read = self.request, self._maps.read_result
         if request is None or request.is_again or read is None:
             return read
@@ -117,37 +115,48 @@ class ReadingTask(QObject):
         linked: ObjectLayers | None = None,
         then: Callable[[], None] | None = None,
     ) -> None:
-        """Read a source in the background and take it up.
+        """Read a source in the background and load the data into the session.
 
-        What is loaded stays when reading fails or is cancelled; a map that is replaced
-        is found under Data > Recent maps.  The rows of a file are joined with the
-        objects of an open Labels layer where they clearly fit.
+        The present data stay if reading fails or is cancelled; a replaced map is found
+        under Data > Recent maps.  The rows of a file are joined with the objects of an
+        open Labels layer if they clearly match.
 
-        ``linked``: the layers that show its objects. ``then``: called if all went well.
+        Parameters
+        ----------
+        source : Source
+        options : ReadOptions
+        linked : Linked, optional
+            The layers that show the objects of the source.
+        then : callable, optional
+            Called once the data are loaded.
         """
         self._load_request(ReadRequest(source, options, linked), then)
 
     def reload_with_options(
         self, then: Callable[[], None] | None = None, **changes: Any
     ) -> None:
-        """Read the latest request with other options, and the same layers."""
+        """Read the latest request again with changed options and the same layers.
+
+        ``changes``: fields of :class:`ReadOptions`. ``then``: called once the data are
+        loaded. Without a request nothing is done.
+        """
         if (latest := self.latest_request) is not None:
             options = replace(latest.options, **changes)
             self._load_request(replace(latest, options=options), then)
 
     def read_complete_rows(self) -> None:
-        """Read what was refused without the rows that have missing values."""
+        """Read the refused request again without the rows that have missing values."""
         if (refused := self.refused_request) is not None:
             options = replace(refused.options, missing="drop")
             self._load_request(replace(refused, options=options))
 
     def read_open_map_again(self, source: Source, options: ReadOptions) -> None:
-        """Read what the source of the open map has become, as its edited labels."""
+        """Read a changed source of the open map, such as edited labels."""
         linked = self.workspace.linked.current
         self._load_request(ReadRequest(source, options, linked, is_again=True))
 
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
-        """Go on with a map that was saved, or read data and call ``then``."""
+        """Open a session file, or read a file of data and then call ``then``."""
 
         def find_source() -> Stages[Source | None]:
             is_session = yield from archive.is_session(path)
@@ -162,9 +171,9 @@ class ReadingTask(QObject):
         self._start_reading(path.name, find_source, open_source)
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
-        """Take up a session file as it was saved; ``then`` is called afterwards."""
+        """Read a session file in the background, restore its maps and call ``then``."""
 
-        def finish(result: tuple[SavedSession, list[str]]) -> None:
+        def restore_session(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
             self.store.finish_autosave()
             self.workspace.linked.set_layers(None)
@@ -178,16 +187,18 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self._start_reading(path.name, lambda: archive.open_session_stages(path), finish)
+        self._start_reading(
+            path.name, lambda: archive.open_session_stages(path), restore_session
+        )
 
     def cancel(self) -> None:
-        """Give up reading; what was loaded before stays."""
+        """Stop reading; the present data stay."""
         if self.jobs.is_busy:
             self.jobs.stop()
             self._end_request()
 
     def close(self) -> None:
-        """Deliver nothing any more."""
+        """Stop reading, so that no result is delivered any more."""
         self.jobs.stop(CLOSE_SECONDS)
         self.request = None
 
@@ -210,7 +221,7 @@ class ReadingTask(QObject):
                 ).with_counts_and_batches()
             return (yield from source.read(options)).with_counts_and_batches()
 
-        def finish(loaded: ReadResult) -> None:
+        def take_up_result(loaded: ReadResult) -> None:
             self._take_up_result(loaded, request)
             self.request = None
             self._maps.set_read_result(replace(loaded, source=source, options=options))
@@ -219,7 +230,7 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self._start_reading(source.name, read, finish, request)
+        self._start_reading(source.name, read, take_up_result, request)
 
     def _start_reading(
         self,
@@ -238,6 +249,7 @@ class ReadingTask(QObject):
         self.changed.emit()
 
     def _on_source_read(self, result: Any) -> None:
+        """Pass a result to the function that takes it up; show an error of that."""
         self._set_stage(None)
         try:
             self._then(result)
@@ -245,18 +257,19 @@ class ReadingTask(QObject):
             self._on_reading_failed(error)
 
     def _on_reading_failed(self, error: BaseException) -> None:
+        """Show the error; keep a request that was refused for missing values."""
         self.workspace.trouble.emit(error_text(error))
         if isinstance(error, MissingValuesError):
             self.refused_request = self.request
         self._end_request()
 
     def _end_request(self) -> None:
-        """What was loaded before stays."""
+        """Drop the request and the stage; the present data stay."""
         self.request = None
         self._set_stage(None)
 
     def _take_up_result(self, loaded: ReadResult, request: ReadRequest) -> None:
-        """Show what was read: another reading of the open map, or other data."""
+        """Update the open map by what was read, or load other data; link the layers."""
         viewer, name = self.viewer, loaded.dataset.name
         linked, is_again = request.linked, request.is_again
         if linked is None and loaded.labels is not None:
@@ -267,7 +280,7 @@ class ReadingTask(QObject):
             joined = find_joined_layers(viewer, loaded.join)
             if linked is None or joined is None or joined.labels is not linked.labels:
                 linked = joined
-            if joined is None:  # they are other layers by now, or gone
+            if joined is None:  # the layer was changed or removed
                 missing = ObjectLayersRecord(LayerRecord(loaded.join.request.name))
         if loaded.images is not None:
             linked = add_experiment_layers(viewer, loaded.images, name, linked)
@@ -287,6 +300,7 @@ class ReadingTask(QObject):
         layers.set_layers(*((linked, missing) if has_objects else (None,)))
 
     def _show_image_layers(self, loaded: ReadResult) -> ObjectLayers:
+        """Return layers of the read images; present layers if the labels are equal."""
         present = self.workspace.linked.current
         if present is None or present.labels not in self.viewer.layers:
             return add_source_layers(self.viewer, loaded)
@@ -295,10 +309,10 @@ class ReadingTask(QObject):
 
 
 def request_labels_join(source: Source, viewer: napari.Viewer) -> Source:
-    """Return a file as a source whose rows may be the objects of a layer.
+    """Return the source of a file with a request to join its rows with a Labels layer.
 
-    That is the active layer, else the uppermost Labels.  A large image only if a person
-    chooses it.
+    The layer is the active Labels layer, else the uppermost.  The source is returned
+    as it is if it is no file, has a request, or the layer is missing or large.
     """
     if not isinstance(source, FileSource) or source.request is not None:
         return source
@@ -311,7 +325,7 @@ def request_labels_join(source: Source, viewer: napari.Viewer) -> Source:
 
 
 def find_joined_layers(viewer: napari.Viewer, join: Join) -> ObjectLayers | None:
-    """Return the layers that show the objects of a table's rows; None without any."""
+    """Return the layers that show the objects of a joined table; None without these."""
     labels = joined_labels_layer(viewer, join)
     if join.objects is None or labels is None:
         return None

@@ -1,4 +1,4 @@
-"""File dialogs for saving."""
+"""Dialogs that ask for a file to save."""
 
 from __future__ import annotations
 
@@ -17,22 +17,32 @@ OTHER_DATA = "Nothing was saved, as other data have come meanwhile: save again."
 
 
 def ask_save_path(
-    parent: QWidget | None, session: Session, what: str, kinds: Mapping[str, str]
+    parent: QWidget | None, session: Session, suffix: str, kinds: Mapping[str, str]
 ) -> Path | None:
-    """Ask where to save as one of some kinds, words by their endings; None: not at all.
+    """Ask for the path of a file to save; return None if nothing is to be saved.
 
-    The name is proposed by the data and ``what`` is saved of them.  It gets the ending
-    of the chosen kind, the first one by default. A file of that name, which the dialog
-    has not asked about, is replaced if a person agrees.
+    The proposed name is the name of the data and ``suffix``.
+
+    Parameters
+    ----------
+    parent : QWidget, optional
+    session : Session
+        None is returned, with a message, if its data change while the dialog is open.
+    suffix : str
+        What is saved, such as "map".
+    kinds : mapping of str to str
+        Titles of the formats by ending.  A name without one of these endings gets the
+        ending of the chosen format; if a file of that name exists, a person is asked
+        whether to replace it.
     """
     filters = {f"{words} (*{ending})": ending for ending, words in kinds.items()}
     first, dataset = next(iter(kinds)), session.dataset
-    name = what if dataset is None else f"{Path(dataset.name).stem}_{what}"
-    name = re.sub(r'[<>:"\\|?*]', "_", name)  # of a layer; Windows cuts it off at a ":"
+    name = suffix if dataset is None else f"{Path(dataset.name).stem}_{suffix}"
+    name = re.sub(r'[<>:"\\|?*]', "_", name)  # a layer's name; Windows cuts at a ":"
     typed, kind = QFileDialog.getSaveFileName(
         parent, "Save", name + first, ";;".join(filters)
     )
-    if typed and not session.shows_dataset(dataset):  # they were being read
+    if typed and not session.shows_dataset(dataset):  # other data were being read
         session.show_message(OTHER_DATA)
         return None
     path = Path(typed)
@@ -46,16 +56,17 @@ def ask_save_path(
 def ask_and_save(
     parent: QWidget,
     session: Session,
-    what: str,
+    suffix: str,
     kinds: Mapping[str, str],
     write: Callable[[Path], object],
 ) -> str:
-    """Ask for a file and write it; return what came of it in a sentence.
+    """Ask for a file and write the file; return "Saved as ..." or "".
 
-    ``kinds``: as for :func:`ask_save_path`. "": nothing was written; the session says
-    why.
+    "" is returned if nothing was written; an error is shown as the session's message.
+    ``suffix`` and ``kinds`` are as for :func:`ask_save_path`; ``write`` receives the
+    path.
     """
-    path = ask_save_path(parent, session, what, kinds)
+    path = ask_save_path(parent, session, suffix, kinds)
     if path is None:
         return ""
     try:
@@ -67,6 +78,7 @@ def ask_and_save(
 
 
 def _confirm_replacement(parent: QWidget | None, path: Path) -> bool:
+    """Ask whether to replace an existing file."""
     question = escape_tooltip(f"{path.name} already exists. Replace it?")
     return (
         QMessageBox.question(parent, "Save", question) == QMessageBox.StandardButton.Yes

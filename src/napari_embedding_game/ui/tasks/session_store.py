@@ -1,4 +1,4 @@
-"""Save and autosave session files, and list the last ones."""
+"""Save sessions automatically, and list recent session files."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ from napari_embedding_game.ui.workspace import Workspace
 logger = logging.getLogger(__name__)
 
 FIRST_MS, SAVE_MS = 5_000, 60_000
-"""From the first change of a map to the first saving, and from any later one."""
+"""Milliseconds from a change to the first saving, and from a change to later ones."""
 NOT_CLOSED = "The map could not be saved when it was closed"
 
 
 class SessionStore(QObject):
-    """Saves the session of a viewer every minute of work, and when it is closed."""
+    """Saves the session of a viewer after each minute of edits, and at the end."""
 
     trouble = Signal(str)
+    """Carries a message why a session is not saved or listed."""
     saved = Signal()
+    """Emitted when the session has been saved automatically."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -58,12 +60,15 @@ class SessionStore(QObject):
         )
         self._connections = Connections()
         self._connections.connect(self._schedule_saving, *changes)
-        # Where the program ends before the window can say that it is closed.
+        # The program may end before the window is closed.
         quits = QCoreApplication.instance().aboutToQuit
         self._connections.connect(self.close, quits)
 
     def list_recent_maps(self) -> list[tuple[Path, str]]:
-        """Return the last maps, also of a crash, and words for each, newest first."""
+        """Return the paths of recent session files and a text of each, newest first.
+
+        Sessions of a crashed program are included; unreadable files are not.
+        """
         try:
             paths = find_recent_sessions()
         except OSError as error:
@@ -81,7 +86,7 @@ class SessionStore(QObject):
         return files
 
     def finish_autosave(self) -> None:
-        """Save once more in the background, as other data replace the present ones."""
+        """Save a last time in the background; a later edit begins a new file."""
         self._timer.stop()
         self._save_jobs.stop()
         autosave, self._autosave = self._autosave, None
@@ -89,22 +94,22 @@ class SessionStore(QObject):
             return
         try:
             worker = Worker(autosave.make_closing_job(), NOT_CLOSED)
-        except Exception as error:  # whatever it is, the window has to close
+        except Exception as error:  # after any error the window has to close
             log_error(NOT_CLOSED, error)
             notify_error(error)
-        else:  # no slot of this object: it may be gone by then
+        else:  # no slot of this object, which may be deleted by then
             worker.failed.connect(notify_error)
             worker.start_thread()
 
     def close(self) -> None:
-        """Save once more and disconnect, the first time."""
+        """Disconnect from the session and save a last time, at the first call."""
         self._connections.close()
         self.finish_autosave()
 
     # Inside
 
     def _schedule_saving(self, *event: object) -> None:
-        """Save soon what has changed, once there is a map that would be lost."""
+        """Schedule a saving after a change, if there is a map and none is scheduled."""
         if self._timer.isActive() or self._session.snapshot is None:
             return
         if self._autosave is not None:
@@ -122,16 +127,19 @@ class SessionStore(QObject):
             self._timer.start(FIRST_MS)
 
     def _save_in_background(self) -> None:
+        """Save the session in a thread, if anything has changed."""
         job = self._autosave.make_save_job()
         if job is not None:
             self._save_jobs.submit(job)
 
     def _on_saving_failed(self, error: BaseException) -> None:
+        """Report the error and schedule another saving."""
         self.trouble.emit(f"Not saved automatically: {error_text(error)}")
-        self._schedule_saving()  # it is tried again
+        self._schedule_saving()  # try again later
 
 
 def _describe_session_file(path: Path) -> str:
+    """Return title, time and size of a session, and whether it was not closed."""
     saved, when = (
         archive.read_summary(path),
         datetime.fromtimestamp(path.stat().st_mtime),

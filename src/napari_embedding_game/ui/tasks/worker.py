@@ -1,7 +1,7 @@
-"""Background work: threads that send results and exceptions back to the window.
+"""Run jobs in threads that send results and exceptions back to the window.
 
-superqt's generator worker swallows a RuntimeError (the class that torch raises for
-nearly everything): neither an error nor an end arrives.  Here every exception arrives.
+superqt's generator worker swallows a RuntimeError, the class that torch raises for
+nearly everything: neither an error nor an end is signalled.  Here each exception is.
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.errors import log_error
 
 FRAME_SECONDS = 0.04
-"""Shortest time between two frames handed to the window (25 a second)."""
-REST, MAX_REST = 2.0, 2.0
-"""After a frame the window rests so many times as long as the quicker of the last two
-took, at most these seconds: drawing in software takes the cores that the game needs."""
+"""Minimum time between two frames that are shown in the window (25 a second)."""
+REST_FACTOR, MAX_REST = 2.0, 2.0
+"""After a frame no frame is shown for this factor times the shorter of the last two
+painting times, at most ``MAX_REST`` seconds: painting in software takes the cores that
+the game needs."""
 DRAWN_MS = 10
-"""Qt draws within the 5 ms after a change: whoever comes later comes after that."""
+"""Milliseconds after a change after which Qt has painted; Qt begins within 5 ms."""
 CLOSE_SECONDS = 1.0
-"""How long closing waits for a worker."""
+"""Seconds that closing waits for a worker."""
 EXIT_SECONDS = 30.0
-"""How long the process waits at its end for a job that cannot be interrupted."""
+"""Seconds that the process waits at its end for a job that cannot be interrupted."""
 
 GC_MS, FULL_AFTER = 100, 1_000
-"""Between two looks at garbage while threads run, and collections of young objects
-until one of all, which holds the window for 0.1 s and more."""
+"""Milliseconds between two checks for garbage while threads run, and collections of
+young objects until a full one, which blocks the window for 0.1 s and more."""
 
 _alive: set[Worker] = set()
 """Threads that still run: a QThread must not be destroyed before its end."""
 _collecting: list[QTimer] = []
-"""Collects garbage instead of Python, while threads run."""
+"""Holds the timer that collects garbage instead of Python while threads run."""
 
 
 def _move_collection_to_window() -> None:
-    """Collect garbage in the window's thread alone, as long as there are others.
+    """Collect garbage by a timer of the window's thread until all threads have ended.
 
-    Python collects in whichever thread makes the object that is one too many: Qt's
-    objects, destroyed in a worker, end the program.
+    Python collects in the thread that makes the object that exceeds the threshold.
+    Objects of Qt that are destroyed in a worker would end the program.
     """
     if _collecting or not gc.isenabled():
         return
@@ -58,38 +59,40 @@ def _move_collection_to_window() -> None:
 
 
 def _collect_garbage() -> None:
+    """Collect young objects, or all, if there are as many as Python would collect."""
     new, _, old = gc.get_count()
     if new >= gc.get_threshold()[0]:
         gc.collect(2 if old >= FULL_AFTER else 1)
 
 
 def _restore_python_collection() -> None:
+    """Have Python collect garbage again, once no thread runs any more."""
     if _collecting and not _alive:
         _collecting.pop().stop()
         gc.enable()
 
 
 class Worker(QThread):
-    """One job in a separate thread; of a generator, all that it yields.
+    """Runs a job in a separate thread; if the job is a generator, delivers its frames.
 
-    ``frame`` brings the newest that was yielded, never more than can be shown, then
-    either ``returned`` the result or ``failed`` the exception, in the thread that made
-    the worker (the window's).  After ``abandon`` nothing comes, and a generator ends
-    at its next yield and is closed.
+    ``frame`` carries the newest yielded value, at most as often as can be shown; then
+    ``returned`` carries the result or ``failed`` the exception.  All are emitted in the
+    thread that made the worker (the window's).  After :meth:`abandon` none of them is
+    emitted, and a generator is closed at its next yield.
     """
 
     frame = Signal(object)
     returned = Signal(object)
     failed = Signal(object)
     ended = Signal()
-    """The thread has come to its end, abandoned or not."""
+    """Emitted when the thread has ended, abandoned or not."""
     _outcome = Signal(object, object)
     _arrived = Signal()
 
-    def __init__(self, job: Callable[[], Any], logs: str = "") -> None:
-        """``logs``: what the log says of a job that failed, if anything."""
+    def __init__(self, job: Callable[[], Any], log_text: str = "") -> None:
+        """Make a worker of a job; log an error with ``log_text``, or not for ""."""
         super().__init__()
-        self._job, self._logs = job, logs
+        self._job, self._log_text = job, log_text
         self._abandoned = False
         self._lock = threading.Lock()
         self._newest: Any = None
@@ -102,32 +105,33 @@ class Worker(QThread):
         self.finished.connect(self._on_thread_finished)
 
     def run(self) -> None:
-        """Do the job; called by Qt in the new thread."""
+        """Run the job; Qt calls this in the new thread."""
         try:
             result = self._job()
             if isinstance(result, Generator):
                 result = self._run_generator(result)
-        except BaseException as error:  # the window must hear of every one
-            if self._logs:
-                log_error(self._logs, error)
+        except BaseException as error:  # the window must receive each exception
+            if self._log_text:
+                log_error(self._log_text, error)
             self._outcome.emit(None, error)
         else:
             self._outcome.emit(result, None)
 
     def start_thread(self) -> None:
-        """Start the thread."""
+        """Start the thread and move garbage collection to the window's thread."""
         _move_collection_to_window()
         _alive.add(self)
         self.start()
 
     def abandon(self, wait_seconds: float = 0.0) -> bool:
-        """Deliver nothing any more; return whether the thread ended in time."""
+        """Stop delivering anything; return whether the thread ends within this time."""
         self._abandoned = True
         return self.wait(int(1000 * wait_seconds))
 
     # Inside
 
     def _run_generator(self, frames: Generator[Any, None, Any]) -> Any:
+        """Hand over all frames; return the generator's result, None if abandoned."""
         try:
             while not self._abandoned:
                 self._hand_over_frame(next(frames))
@@ -138,6 +142,7 @@ class Worker(QThread):
         return None
 
     def _hand_over_frame(self, frame: Any) -> None:
+        """Store the newest frame and tell the window's thread; called in the thread."""
         with self._lock:
             waiting = self._newest is not None
             self._newest = frame
@@ -145,12 +150,14 @@ class Worker(QThread):
             self._arrived.emit()
 
     def _schedule_frame(self) -> None:
+        """Schedule the newest frame for when the window has rested."""
         if self._showing:
-            return  # ``_measure_frame_time`` comes back to it
+            return  # ``_measure_frame_time`` schedules it
         delay = max(0.0, self._next_show - time.monotonic())
         self._timer.start(int(1000 * delay))
 
     def _emit_newest_frame(self) -> None:
+        """Emit the newest frame, and measure how long the window takes to show it."""
         with self._lock:
             frame, self._newest = self._newest, None
         if frame is None or self._abandoned:
@@ -158,19 +165,21 @@ class Worker(QThread):
         start = time.monotonic()
         self._showing = True
         self.frame.emit(frame)
-        # Drawing follows in the event loop; this runs when it is done.
+        # Painting follows in the event loop; the measurement runs after it.
         QTimer.singleShot(DRAWN_MS, lambda: self._measure_frame_time(start))
 
     def _measure_frame_time(self, start: float) -> None:
+        """Set when the next frame may be shown, by the time of the last two frames."""
         busy = time.monotonic() - start
-        # One that alone took long, as the first, for which all is made, needs no rest.
-        rest = min(REST * min(busy, self._busy), MAX_REST)
+        # A single slow frame, such as the first, needs no rest.
+        rest = min(REST_FACTOR * min(busy, self._busy), MAX_REST)
         self._busy, self._next_show = busy, start + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:
             self._schedule_frame()
 
     def _deliver_outcome(self, result: object, error: BaseException | None) -> None:
+        """Emit the last frame, then the result or the error, unless abandoned."""
         self._emit_newest_frame()
         if self._abandoned:
             return
@@ -180,22 +189,29 @@ class Worker(QThread):
             self.failed.emit(error)
 
     def _on_thread_finished(self) -> None:
+        """Forget the thread, restore garbage collection and emit ``ended``."""
         self.wait()
-        self._timer.stop()  # garbage from here on: deleted in its own slot, it crashes
+        self._timer.stop()  # else it crashes: deleted in its own slot
         _alive.discard(self)
         _restore_python_collection()
         self.ended.emit()
 
 
 class JobRunner(QObject):
-    """Runs jobs of one kind in a thread: the newest replaces the former.
+    """Runs jobs of one kind in a thread; a new job replaces the former job.
 
-    ``owner``: nothing more is done once its dock is released. ``on_result`` receives
-    what a job returned, ``on_error`` its exception, ``on_progress`` what it yields.
-    ``finishes``: whether a job that has begun is
-    finished, and its result taken, once another is asked for. ``at_once``: whether a
-    job begins although the former one is still being broken off; otherwise it waits,
-    and there is one thread at most.
+    Parameters
+    ----------
+    owner : QObject, optional
+        Jobs are stopped when the dock of the owner is closed.
+    on_result, on_error, on_progress : callable
+        Receive the result of a job, its exception, and what it yields.
+    finishes : bool
+        Whether a running job is finished, and its result delivered, after another job
+        is submitted; otherwise the running job is abandoned.
+    at_once : bool
+        Whether a job begins while the abandoned job still runs; otherwise the job waits
+        until that thread has ended.
     """
 
     def __init__(
@@ -215,11 +231,11 @@ class JobRunner(QObject):
         self._worker: Worker | None = None
         self._next: Callable[[], Any] | None = None
         self.is_busy = False
-        """Whether a request is pending."""
+        """Whether a job runs or waits."""
         Connections(self).add_cleanup(self.stop)
 
     def submit(self, job: Callable[[], Any]) -> None:
-        """Have a job done, or a generator function run; its result is taken."""
+        """Run a function or generator function, instead of or after the former job."""
         self.is_busy = True
         if self._worker is not None and not self._finishes:
             self._worker.abandon()
@@ -229,12 +245,13 @@ class JobRunner(QObject):
             self._next = job
 
     def stop(self, wait_seconds: float = 0.0) -> None:
-        """Drop pending requests; wait this long for the end of the thread."""
+        """Abandon the running job, drop a waiting job, and wait for the thread."""
         self.is_busy, self._next = False, None
         if self._worker is not None:
             self._worker.abandon(wait_seconds)
 
     def _start_worker(self, job: Callable[[], Any]) -> None:
+        """Start a job in a new thread and connect its signals."""
         self._worker = worker = Worker(job)
         if self._on_progress is not None:
             worker.frame.connect(self._on_progress)
@@ -252,6 +269,7 @@ class JobRunner(QObject):
         self._on_error(error)
 
     def _on_worker_ended(self, worker: Worker) -> None:
+        """Start the waiting job once the present thread has ended."""
         if worker is self._worker:
             self._worker, job, self._next = None, self._next, None
             if job is not None:
@@ -259,12 +277,18 @@ class JobRunner(QObject):
 
 
 class PaneJobRunner(JobRunner):
-    """Jobs of a pane, which shows that it works, how far it is, and errors.
+    """Runs jobs of a pane and shows a text while they run, their progress and errors.
 
-    ``owner``, ``on_result``, ``finishes``: as of :class:`JobRunner`. ``busy_text``:
-    shown during the work, such as "Comparing …". ``show`` receives it, with the share
-    that is done where a job yields it. ``on_error`` receives an error as a sentence, by
-    default ``show`` does, as a warning.
+    Parameters
+    ----------
+    owner, on_result, finishes
+        As for :class:`JobRunner`.
+    busy_text : str
+        Text while a job runs, such as "Comparing …".
+    show : callable
+        Receives ``busy_text``, with the finished share where a job yields shares.
+    on_error : callable, optional
+        Receives the message of an error; by default ``show`` with role "warning".
     """
 
     def __init__(
@@ -288,17 +312,18 @@ class PaneJobRunner(JobRunner):
         )
 
     def submit(self, job: Callable[[], Any]) -> None:
-        """Have a job done, and show the text."""
+        """Run a job as :class:`JobRunner` does, and show the busy text."""
         super().submit(job)
         self._show_text(self._busy_text)
 
 
 def count_running_workers() -> int:
-    """Return how many threads have not ended yet."""
+    """Return the number of threads that still run."""
     return sum(worker.isRunning() for worker in _alive)
 
 
 @atexit.register
 def _wait_for_workers() -> None:
+    """Wait at the end of the process until all threads have ended."""
     for worker in tuple(_alive):
         worker.wait(int(1000 * EXIT_SECONDS))

@@ -1,4 +1,4 @@
-"""Writes maps, figures and session files in the background."""
+"""Write maps, figures and session files in the background."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from napari_embedding_game.ui.workspace import Workspace
 
 H5AD = ".h5ad"
 N_FRAMES = 12
-"""Of the run, in a web page."""
+"""Frames of the run in a web page."""
 MAX_PLAYED = 100_000
-"""Points of which a web page shows the run: it is played again to write it."""
+"""Points up to which a web page shows the run, which is played again for that."""
 NO_MAP = "There is no map to save yet: press Run first."
 NO_FILM = (
     "The run of this map cannot be played again: its record or its data are not here. "
@@ -37,28 +37,29 @@ NO_FILM = (
 BUSY = "Another file is still being written: save again when it is there."
 NOT_SAVED = "A file could not be saved"
 Write = Callable[[], object]
-"""Writes a file, and may return a sentence on what is not in it."""
+"""Writes a file; may return a sentence on what was left out of the file."""
 
 
 class WritingTask(QObject):
-    """Writes one file at a time; closing it loses nothing."""
+    """Writes one file at a time; a file is finished even after :meth:`close`."""
 
     saved = Signal(str, str)
-    """The name of what was written, and a sentence on what is not in it, or ""."""
+    """Carries a written file's name and a sentence on what was left out, or ""."""
     busy_changed = Signal()
-    """:attr:`busy_text` is another."""
+    """Emitted when :attr:`busy_text` has changed."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
         self._worker: Worker | None = None
         self.busy_text = ""
-        """What is being written, or that it is; "" when nothing is."""
+        """Text on the file that is being written; "" when none is."""
 
     def save(self, path: Path, *, is_shared: bool = False) -> None:
-        """Write the present map in the format that the ending of the path says.
+        """Write the present map in a thread, in the format of the path's ending.
 
-        ``is_shared``: whether no folder of this computer is named in it.
+        ``is_shared``: whether file names are written without their folders. While
+        another file is written, nothing is written and ``busy_text`` says so.
         """
         if self._worker is not None:
             self.busy_text = BUSY
@@ -68,7 +69,7 @@ class WritingTask(QObject):
         if prepare in NAMING_FILES:
             prepare = partial(prepare, is_shared=is_shared)
         self._workspace.trouble.emit("")
-        # What is saved is what is seen; a gene may be of a file that is gone.
+        # Prepared now, as the map is seen; a gene's file may have been deleted.
         write = call_or_show_error(
             self._workspace.trouble.emit, prepare, self._workspace, path
         )
@@ -82,9 +83,9 @@ class WritingTask(QObject):
         worker.start_thread()
 
     def close(self) -> None:
-        """Deliver nothing any more; what is being written is written even so.
+        """Stop delivering signals; a file that is being written is finished.
 
-        Failures are then reported by napari, and in the log.
+        Its error is reported by a notification of napari and in the log.
         """
         if self._worker is not None:
             self._worker.returned.disconnect()
@@ -92,10 +93,12 @@ class WritingTask(QObject):
             self._worker.failed.connect(notify_error)
 
     def _on_written(self, name: str, left_out: object) -> None:
+        """Emit ``saved`` with the file's name and what was left out."""
         self._end_writing()
         self.saved.emit(name, left_out if isinstance(left_out, str) else "")
 
     def _on_failed(self, error: BaseException) -> None:
+        """Report the error of a file that could not be written."""
         self._end_writing()
         self._workspace.trouble.emit(error_text(error))
 
@@ -104,11 +107,14 @@ class WritingTask(QObject):
         self.busy_changed.emit()
 
 
-# What writes each kind of file, in any thread, as the map is seen now
+# Each function collects the map as it is seen now and returns what writes a file.
 
 
 def _collect_result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
-    """Return the data and the map, in the colours of its clusters."""
+    """Return the dataset and the result, whose clusters have their present colours.
+
+    Raises DataError: there is no map.
+    """
     dataset, result = workspace.session.dataset, workspace.session.to_result()
     if dataset is None or result is None:
         raise DataError(NO_MAP)
@@ -121,9 +127,14 @@ def _collect_result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
 
 
 def prepare_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
-    """Return what writes the rows of the source with the map, as an AnnData or a table.
+    """Return a function that writes the source's rows with the map as AnnData or table.
 
-    Raises DataError: there is no map.
+    An AnnData also holds the session; the function returns what was left out of it.
+
+    Raises
+    ------
+    DataError
+        There is no map.
     """
     from napari_embedding_game.data.export.writers import write_result
 
@@ -143,6 +154,7 @@ def prepare_table(workspace: Workspace, path: Path, is_shared: bool = False) -> 
 
 
 def _prepare_figure(workspace: Workspace, path: Path) -> Write:
+    """Return a function that writes the map as a figure, in its present colours."""
     from napari_embedding_game.data.export.writers import write_map_figure
 
     (dataset, result), session = _collect_result(workspace), workspace.session
@@ -155,7 +167,7 @@ def _prepare_figure(workspace: Workspace, path: Path) -> Write:
 
 
 def _prepare_film(workspace: Workspace, path: Path) -> Write:
-    """Play the run of the map once more, in its present colours."""
+    """Return a function that plays the run again and writes a film of it."""
     from napari_embedding_game.ui.tasks.film import write_film
 
     (dataset, _), session = _collect_result(workspace), workspace.session
@@ -167,7 +179,7 @@ def _prepare_film(workspace: Workspace, path: Path) -> Write:
 
 
 def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
-    """Write a web page of the map, with the run where it can be played again."""
+    """Return a function that writes a web page of the map and, if possible, its run."""
     (dataset, result), played = _collect_result(workspace), workspace.session.run_record
     is_short = dataset.X.shape[1] > 0 and dataset.X.shape[0] <= MAX_PLAYED
 
@@ -180,7 +192,7 @@ def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
 
         frames = []
         if played is not None and is_short:
-            with suppress(DataError):  # begun from a map that is not here
+            with suppress(DataError):  # the run began from a map that is not here
                 for snapshot in replay_frames(dataset.X, played, N_FRAMES):
                     frames.append(
                         dataset.expand_to_source_rows(snapshot.embedding, np.nan)
@@ -197,7 +209,7 @@ def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
 def _prepare_session(
     workspace: Workspace, path: Path, is_shared: bool = False
 ) -> Write:
-    """Write what led to the map: a session file, or as code, or in words."""
+    """Return a function that writes a session, a notebook or a methods paragraph."""
     from napari_embedding_game.session.notebook.export import write_code
 
     saved = workspace.maps.to_saved_session()
@@ -214,14 +226,14 @@ WRITERS = {
     ".gif": _prepare_film,
     ".html": _prepare_web_page,
 }
-"""By the ending of the file; of all others a table is written."""
+"""Prepares a file, by its ending; for other endings :func:`prepare_table` does."""
 NAMING_FILES = (prepare_table, _prepare_session)
-"""Those that name the files of the data."""
+"""Functions whose files name the data files, so that ``is_shared`` applies."""
 
 
 def find_map_colors(workspace: Workspace) -> PointColors:
-    """Return the colours of the map on show."""
+    """Return the colours of the present map's points, with a figure's legend."""
     session, look = workspace.session, workspace.session.look
-    by = look.color_by
-    colors = color_points(by, session, session.snapshot, look.limits)
-    return colors.to_figure_colors(LONG_NAMES.get(by, by))
+    choice = look.color_by
+    colors = color_points(choice, session, session.snapshot, look.limits)
+    return colors.to_figure_colors(LONG_NAMES.get(choice, choice))
