@@ -89,7 +89,9 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
     for (cluster, panel), place in zip(named, names.positions, strict=True):
         of_both = drawn[(labels == cluster) & (panels == panel)]
         assert np.abs(of_both - place).max(axis=1).min() < 1e-3
-    pixels, strengths = dock.map_names.label_positions_and_opacities(layers.projection())
+    pixels, strengths = dock.map_names.label_positions_and_opacities(
+        layers.projection()
+    )
     is_read = (strengths == 1) & (names.panels == 1)
     assert is_read.any()  # and taken in each panel
     assert all(dock.map_names.handle_at(pixel) for pixel in pixels[is_read])

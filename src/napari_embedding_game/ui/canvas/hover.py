@@ -63,7 +63,9 @@ class HoverTooltip(QObject):
         self._picture_job = JobRunner(self, self._on_picture_made, lambda error: None)
         self._look_soon = qdebounced(self._update_row_under_mouse, REST_MS, parent=self)
         connections, session = Connections(self), self._session
-        connections.append_callback(scene.viewer.mouse_move_callbacks, self._on_mouse_moved)
+        connections.append_callback(
+            scene.viewer.mouse_move_callbacks, self._on_mouse_moved
+        )
         moves = scene.viewer.scene.camera.events, self._linked.changed
         connections.connect(self.hide, *moves, session.state_changed)
         connections.connect(self.hide, session.dataset_changed, session.columns_changed)

@@ -74,9 +74,7 @@ class MapMouse(QObject):
         self.bind_key(BRUSH_KEY, partial(self.toggle_tool, "brush"))
         changes = scene.map_rendered, scene.session.dataset_changed
         connections.connect(self._end_tool_without_map, *changes)
-        overlay.connections.add_cleanup(
-            lambda: self._gesture.close()
-        )  # before it goes
+        overlay.connections.add_cleanup(lambda: self._gesture.close())  # before it goes
         connections.add_cleanup(lambda: self._set_tool(""))
         connections.add_cleanup(lambda: self._set_cursor(None))
 

@@ -184,7 +184,9 @@ class MapPicture:
         """Screen pixels per canvas pixel that the picture was painted for."""
         self._window = _PaintFilter()
         failed = partial(log_error, "The map could not be painted")
-        self._painting = JobRunner(None, self._show_painted_image, failed, finishes=True)
+        self._painting = JobRunner(
+            None, self._show_painted_image, failed, finishes=True
+        )
         self._repaint_soon = qthrottled(
             self._paint_in_thread, REPAINT_MS, leading=False
         )

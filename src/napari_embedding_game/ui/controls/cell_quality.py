@@ -99,7 +99,9 @@ class QualityPlot(Plot):
             return
         for level in levels:
             level_values = values[(samples == level).to_numpy()]
-            axes.hist(level_values, bars, histtype="step", label=escape_dollars(str(level)))
+            axes.hist(
+                level_values, bars, histtype="step", label=escape_dollars(str(level))
+            )
         look: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
         look |= {"frameon": False, "fontsize": "small", "borderpad": 0}
         is_short = max(len(str(level)) for level in levels) <= SHORT

@@ -50,7 +50,7 @@ class ReadRequest:
 
     source: Source
     options: ReadOptions
-    linked: Linked | None
+    linked: ObjectLayers | None
     """The layers that show the objects of the source."""
     is_again: bool = False
     """Whether the source is that of the open map, so that the map stays open."""
@@ -125,7 +125,7 @@ class ReadingTask(QObject):
         ----------
         source : Source
         options : ReadOptions
-        linked : Linked, optional
+        linked : ObjectLayers, optional
             The layers that show the objects of the source.
         then : callable, optional
             Called once the data are loaded.
