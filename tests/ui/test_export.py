@@ -152,7 +152,7 @@ def test_without_a_map_nothing_is_written_and_it_is_told(workspace, session, tmp
     def refuses(endings):
         for ending in endings:
             task.save(tmp_path / f"map{ending}")
-            assert (told[-1], task.text) == (NO_MAP, ""), ending
+            assert (told[-1], task.busy_text) == (NO_MAP, ""), ending
 
     refuses([".csv", ".h5ad", ".png", ".gif", ".html"])
     session.load(None)

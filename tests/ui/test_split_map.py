@@ -79,7 +79,7 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
     dataset.obs.loc[labels == labels[0], "kind"] = "T"
     choose(dock, "kind")
     qtbot.waitUntil(lambda: dock.map_names.names is not whole)
-    names, panels = dock.map_names.names, session.view.layout.of_points
+    names, panels = dock.map_names.names, session.view.layout.panel_of_points
     named = [(c.id, p) for c, p in zip(names.clusters, names.panels, strict=True)]
     assert sorted(named) == sorted(
         {*zip(labels.tolist(), panels.tolist(), strict=True)}
