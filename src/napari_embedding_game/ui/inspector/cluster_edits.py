@@ -303,7 +303,9 @@ class ClusterEdits(QWidget):
         question = "Cluster again", AGAIN.format(f"{n_points:,}")
         max_clusters = max(2, min(MAX_NEW_CLUSTERS, n_points))
         n_clusters = self._ask_user(QInputDialog.getInt, *question, 3, 2, max_clusters)
-        find = n_clusters and self._try_edit(self._session.make_recluster_job, n_clusters)
+        find = n_clusters and self._try_edit(
+            self._session.make_recluster_job, n_clusters
+        )
         if find:
             self._recluster_jobs.submit(find)
 
@@ -332,7 +334,9 @@ class ClusterEdits(QWidget):
     def _select_points_by_names(self) -> None:
         """Ask for names, and add the points with these names to the selection."""
         text = self._ask_user(QInputDialog.getMultiLineText, "Add by names", NAMES)
-        found = text and self._try_edit(find_named_points, self._session.require_data(), text)
+        found = text and self._try_edit(
+            find_named_points, self._session.require_data(), text
+        )
         if found:
             points, message = found
             self._session.selection.select_points(points, "add")
