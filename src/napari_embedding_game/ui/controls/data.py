@@ -161,7 +161,9 @@ class DataControls(QWidget):
                 return
         if layer is not None and table is not None:
             linked = (
-                self.measure_panel.layers_with_ticked_images(layer) if is_labels else None
+                self.measure_panel.layers_with_ticked_images(layer)
+                if is_labels
+                else None
             )
             labels = finest_pixels(layer) if is_labels else None
             self.reading.load(AnnDataSource(table, layer.name, labels), linked=linked)
