@@ -1,4 +1,4 @@
-"""Tell whether the pixels of an image layer are those of a Labels layer."""
+"""Check whether an image layer has the pixels of a Labels layer, and propose images."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from napari_embedding_game.ui.images.linked_layers import finest_pixels
 
 _APART = 0.05
-"""Pixels by which two layers may differ over their whole length and be the same."""
+"""Pixels by which two layers that fit may differ over their length."""
 _ADDED_UP = ("additive", "minimum", "multiplicative")
-"""Blending of layers that are the channels of one picture."""
+"""Blendings of layers that are channels of the same picture."""
 _NOT_A_NAME = re.compile(
     r"labels?|masks?|segmentation|segmented|seg|cp|objects?|cyto\d*|stardist"
     r"|cellpose|image|img|\.[a-z]+$",
@@ -23,9 +23,9 @@ _NOT_A_NAME = re.compile(
 
 
 def find_misfit(image: Image, labels: Labels) -> str:
-    """Return why nothing can be measured in an image by labels; "" if something can.
+    """Return why objects of labels cannot be measured in an image; "" if they can.
 
-    By the transforms of both layers: each pixel has to be one of the labels.
+    Shape and transforms of the image must be those of the labels.
     """
     ours = np.array(finest_pixels(labels).shape)
     n, name = len(ours), labels.name
@@ -35,7 +35,7 @@ def find_misfit(image: Image, labels: Labels) -> str:
     )
     theirs, units = theirs[:-1] if image.rgb else theirs, image.units
     if len(theirs) == n + 1 and not image.rgb:
-        # Channels are last, where napari takes them for one more axis, or first.
+        # Channels are the last axis, which napari takes for a usual axis, or the first.
         part = slice(0, n) if (theirs[:-1] == ours).all() else slice(1, n + 1)
         theirs, matrix, origin = theirs[part], matrix[part, part], origin[part]
         units = units[part]
@@ -45,7 +45,7 @@ def find_misfit(image: Image, labels: Labels) -> str:
         sizes = tuple(" × ".join(map(str, shape)) for shape in (theirs, ours))
         return f"has {sizes[0]} pixels, and '{name}' has {sizes[1]}"
     our_matrix, our_origin = _world_matrix_and_origin(labels)
-    pairs = zip(units, labels.units, strict=True)  # pixels are as long as anything
+    pairs = zip(units, labels.units, strict=True)  # a pixel has any length
     lengths = [(1 * u).to(v).m if u.is_compatible_with(v) else 1 for u, v in pairs]
     matrix, origin = np.diag(lengths) @ matrix, lengths * origin
     shift = np.linalg.solve(matrix, our_origin - origin)
@@ -64,11 +64,11 @@ def find_misfit(image: Image, labels: Labels) -> str:
 def propose_images(
     labels: Labels, images: Sequence[Image], selected: Sequence[Layer] = ()
 ) -> list[Image]:
-    """Return the images in which objects are to be measured if nobody chooses.
+    """Return the images to measure objects in by default.
 
-    Those selected with the labels; else the only image that fits; else those of the
-    same name or file; else all channels of one picture; else the selected ones.  None
-    of several images that may be several fields of view.
+    These are images selected with the labels; else the only image that fits; else
+    images of the same name or file; else all channels of a picture; else selected
+    images.  Of several images that may be different fields of view none is proposed.
     """
     same = [image for image in images if not find_misfit(image, labels)]
     chosen = [image for image in same if image in selected]
@@ -77,7 +77,7 @@ def propose_images(
     words, path = _name_words(labels.name), labels.source.path
     called = [x for x in same if words and words <= _name_words(x.name)]
     related = called or [x for x in same if path and x.source.path == path]
-    # napari shows the first channel of a picture as any image, the others added up.
+    # napari blends all channels of a picture but the first additively.
     if len(same) < 2 or (
         not related and all(image.blending in _ADDED_UP for image in same[1:])
     ):
@@ -86,30 +86,30 @@ def propose_images(
 
 
 def pixel_size(labels: Labels) -> tuple[float, ...]:
-    """Return the length of a pixel along each axis of a layer, in the world.
+    """Return the length of a pixel along each axis of a layer, in world units.
 
-    Rounded, as places far from the origin have fewer digits than these lengths.
+    It is rounded, since positions far from the origin have fewer exact digits.
     """
     matrix, _ = _world_matrix_and_origin(labels)
     return tuple(float(f"{x:.7g}") for x in np.linalg.norm(matrix, axis=0))
 
 
 def is_sheared(labels: Labels) -> bool:
-    """Return whether the pixels of a layer are no boxes in the world."""
+    """Return whether a layer's transform shears its pixels."""
     matrix, _ = _world_matrix_and_origin(labels)
     lengths = np.linalg.norm(matrix, axis=0)
     return bool(abs(np.linalg.det(matrix)) < 0.999 * lengths.prod())
 
 
 def _name_words(name: str) -> set[str]:
-    """Return words and numbers of a name, without those that say what it is."""
+    """Return words and numbers of a layer's name, without words such as "labels"."""
     return set(re.findall(r"[a-z]+|\d+", _NOT_A_NAME.sub(" ", name.lower())))
 
 
 def _world_matrix_and_origin(
     layer: Layer,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return matrix and origin that bring the layer's pixels into the world."""
+    """Return matrix (n, n) and origin (n,) from a layer's pixels to the world."""
     n = layer.ndim
     origin = np.asarray(layer.data_to_world(np.zeros(n)), dtype=float)
     ends = [np.asarray(layer.data_to_world(one), dtype=float) for one in np.eye(n)]
@@ -117,5 +117,6 @@ def _world_matrix_and_origin(
 
 
 def _format_lengths(values: NDArray[np.float64]) -> str:
+    """Return lengths as a text such as "(2, 0.5, 0.5)"; equal lengths as a number."""
     rounded = [f"{value:.3g}" for value in (values + 0.0).tolist()]
     return rounded[0] if len(set(rounded)) == 1 else f"({', '.join(rounded)})"

@@ -1,4 +1,4 @@
-"""The images of an experiment as layers: one slider goes through all of them."""
+"""Show the images of an experiment as layers with one slider for all images."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from napari_embedding_game.ui.images.linked_layers import (
 
 AXES = ("image", "z", "y", "x")
 COLORMAPS = ("cyan", "magenta", "yellow", "green", "red", "blue")
-"""Of several channels, which are added up."""
+"""Colormaps of several channels, which are rendered additively."""
 
 
 def add_experiment_layers(
@@ -29,7 +29,10 @@ def add_experiment_layers(
     name: str,
     present: ObjectLayers | None = None,
 ) -> ObjectLayers:
-    """Show images and labels as layers, unless they are there already."""
+    """Add the images and labels of an experiment as layers, and return the layers.
+
+    ``present`` layers of the same labels are returned instead.
+    """
     is_there = present is not None and present.labels in viewer.layers
     if is_there and present.labels.data is images.labels:
         return present
@@ -59,14 +62,14 @@ def add_experiment_layers(
 
 
 class ImageSlider(QObject):
-    """Shows the image of the one point that is selected; names images at the slider."""
+    """Moves the slider to the image of a single selected point, and names the image."""
 
     def __init__(self, scene: MapScene, dock: QObject) -> None:
         super().__init__(dock)
         self._viewer, self._session = (viewer := scene.viewer), scene.session
         self._linked = linked = scene.workspace.linked
         self._axis = 0
-        """The axis whose slider shows the image's name, counted from the last."""
+        """The axis whose slider has an image's name, as a negative number; 0: none."""
         self._heard, always = Connections(self), Connections(self)
         always.connect(self._on_linked_layers_changed, linked.changed)
         events, removed = viewer.dims.events, viewer.layers.events.removed
@@ -76,7 +79,7 @@ class ImageSlider(QObject):
         self._on_linked_layers_changed()
 
     def _on_linked_layers_changed(self, event: object = None) -> None:
-        """Hear of the selection while there are objects in images."""
+        """Listen to the selection while there are linked layers."""
         self._heard.close()
         if self._linked.current is not None:
             self._heard.connect(
@@ -85,6 +88,7 @@ class ImageSlider(QObject):
             self._update_slider_title()
 
     def _on_selection_changed(self) -> None:
+        """Move the sliders to the object of a single selected point."""
         linked, dataset = self._linked.current, self._session.dataset
         objects = None if dataset is None else dataset.objects
         selection, viewer = self._session.selection, self._viewer
@@ -96,7 +100,7 @@ class ImageSlider(QObject):
             center_on_objects(viewer, linked.labels, chosen, moves_camera=False)
 
     def _update_slider_title(self, event: object = None) -> None:
-        """Name the displayed image next to the slider, while there are images."""
+        """Name the displayed image next to its slider, or restore napari's name."""
         dims, titles = self._viewer.dims, list(self._viewer.dims.axis_labels)
         layers = [
             layer for layer in self._viewer.layers if FIELDS_KEY in layer.metadata

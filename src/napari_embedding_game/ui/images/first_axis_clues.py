@@ -1,4 +1,4 @@
-"""Tell from what napari knows whether the first axis of labels is time or depth."""
+"""Infer from layers whether the first axis of labels is time or depth."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _NAMES: dict[str, FirstAxis] = {
     **dict.fromkeys(("t", "time", "frame", "frames", "timepoint"), "time"),
     **dict.fromkeys(("z", "depth", "plane", "planes", "slice"), "z"),
 }
-"""Names of an axis that say what it is."""
+"""What an axis is, by its name."""
 _DIMENSIONS: dict[str, FirstAxis] = {"[time]": "time", "[length]": "z"}
-"""Of the unit of an axis; of pixels, which is napari's unit of any axis, neither."""
+"""What an axis is, by the dimension of its unit; napari's default, pixel, has none."""
 
 
 def find_first_axis(viewer: napari.Viewer, labels: Layer) -> FirstAxis | None:
-    """Return what the first of three axes of a layer is; None where it is not clear.
+    """Return what the first of three axes of a Labels layer is; None if unclear.
 
-    By the names of axes, units of time, and tracks; then by the labels themselves; then
-    by units of length, which some readers give to every axis.
+    Names of axes, units of time and tracks decide first, then the labels themselves,
+    then units of length, which some readers give to every axis.
     """
     shape = finest_pixels(labels).shape
     images = [
@@ -43,12 +43,12 @@ def find_first_axis(viewer: napari.Viewer, labels: Layer) -> FirstAxis | None:
         return axis
     if "time" in of_units or is_tracked:
         return "time"
-    pixels = finest_pixels(labels)  # others are in files, to be read plane by plane
+    pixels = finest_pixels(labels)  # pixels in a file are too slow to look at
     guess = guess_first_axis(pixels) if isinstance(pixels, np.ndarray) else None
     return guess or ("z" if "z" in of_units else None)
 
 
 def _unit_dimension(unit: Any) -> str:
-    """Return the one dimension of a unit, such as "[time]"; "" of others."""
+    """Return the dimension of a unit, such as "[time]"; "" if it is composed."""
     dimensions = dict(unit.dimensionality)
     return next(iter(dimensions)) if list(dimensions.values()) == [1] else ""

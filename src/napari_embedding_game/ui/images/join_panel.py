@@ -1,4 +1,4 @@
-"""Panel to choose which Labels layer the rows of a table are the objects of."""
+"""A panel to choose the Labels layer whose objects are the rows of a table."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FIELDS = (
 
 
 class JoinPanel(LayerPanel):
-    """Appears when the rows of an open table may be the objects of a Labels layer.
+    """Lets a person join the rows of an open table with the objects of a Labels layer.
 
-    Who chooses another one, or none, has the table joined anew.
+    Every choice reads the table again.  The panel is hidden without a table or labels.
     """
 
     def __init__(self, reading: ReadingTask) -> None:
@@ -49,22 +49,22 @@ class JoinPanel(LayerPanel):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What this panel shows; the notes need not repeat it."""
+        """The sentences of this panel, which the notes on the data need not repeat."""
         return (*self._join.sentences, self._join.refusal)
 
     @property
     def _join(self) -> Join:
-        """How the rows on show were joined."""
+        """The join of the dataset's rows; an empty join where there is none."""
         read = self._reading.shown_read_result
         return NO_JOIN if read is None or read.join is None else read.join
 
     def refresh(self, event: object = None) -> None:
-        """Offer the layers that there are for the rows of a table."""
+        """Offer the present layers, columns and pictures, and show the join."""
         read = self._reading.shown_read_result
         is_table = read is not None and isinstance(read.source, TABLES)
         layers = selectable_labels_layers(self._viewer) if is_table else []
         self.setVisible(bool(layers))
-        if not layers:  # let them go
+        if not layers:  # keep no reference to a layer
             self.layer.set_choices([(NO_LAYER, None)])
             return
         join, request = self._join, self._join.request
@@ -84,18 +84,19 @@ class JoinPanel(LayerPanel):
         self.text.show_text(text, "warning" if join.refusal else "")
 
     def _on_layer_chosen(self, layer: Labels | None) -> None:
-        """Join with another layer, by the column that fits best."""
+        """Join with a layer by the column that fits best; None ends the join."""
         chosen = (
             None if layer is None else JoinRequest(layer.name, finest_pixels(layer))
         )
         self._join_with(chosen)
 
     def _on_column_or_picture_chosen(self, chosen: object) -> None:
-        """Join by another column or picture."""
+        """Join again by the chosen column and picture."""
         columns = {"column": self.column.value, "picture": self.picture.value}
         self._join_with(replace(self._join.request, **columns, is_guess=False))
 
     def _join_with(self, request: JoinRequest | None) -> None:
+        """Read the table again with another request to join."""
         read = self._reading.shown_read_result
         if read is not None and isinstance(read.source, TABLES):
             source = replace(read.source, request=request)

@@ -1,4 +1,4 @@
-"""A part of the data section that follows the layers of a viewer."""
+"""The base of panels in the data section that depend on the viewer's layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from napari_embedding_game.ui.tasks.reading import ReadingTask
 
 
 class LayerPanel(QWidget):
-    """A sentence and what belongs to it, in rows."""
+    """A panel with a sentence and a vertical box, refreshed when layers change."""
 
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__()
@@ -26,16 +26,16 @@ class LayerPanel(QWidget):
         self._refresh_throttler = qdebounced(self.refresh, 0, parent=self)
 
     def refresh(self, event: object = None) -> None:
-        """Show what there is now."""
+        """Update the panel to the present layers."""
 
     def refresh_on_layer_changes(self, *signals: Any) -> None:
-        """Refresh when layers have come or gone, or at these signals.
+        """Refresh soon after layers were added or removed, and after the signals.
 
-        Later: by then a layer is whole, and others may have come with it.
+        The delay lets napari finish a layer, and add further layers.
         """
         hear, layers = self._connections.connect, self._viewer.layers.events
         hear(self.refresh_soon, layers.inserted, layers.removed, *signals)
 
     def refresh_soon(self, event: object = None) -> None:
-        """Refresh when what happens now is over."""
+        """Refresh once the present event is handled."""
         self._refresh_throttler.throttle()

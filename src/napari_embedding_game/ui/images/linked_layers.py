@@ -1,4 +1,4 @@
-"""The napari layers whose objects are the rows of the map."""
+"""The napari layers whose objects are the rows of the dataset."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ from napari_embedding_game.ui.canvas.projection import displayed_axes
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.5
 TRANSFORM_FIELDS = ("scale", "translate", "rotate", "shear", "affine")
-"""What decides where a layer lies."""
+"""The attributes that decide where a layer lies; each has an event of that name."""
 FILE_KEY = "napari-embedding-game file"
-"""Metadata of a layer: the file or folder it is of, where napari knows none."""
+"""Metadata of a layer: its file or folder, where napari knows none."""
 MAP_KEY = "napari-embedding-game map"
-"""Metadata of a layer: it is of a map, no source of one."""
+"""Metadata of a layer that belongs to a map, and is no source of data."""
 FIELDS_KEY = "napari-embedding-game fields"
 """Metadata of a layer of an experiment: names of the images along its first axis."""
 
 
 _labels_of: WeakKeyDictionary[Layer, ref[Labels]] = WeakKeyDictionary()
-"""The Labels layers that were made of images."""
+"""The Labels layers that were made from images, by those images."""
 
 
 @dataclass(frozen=True)
 class ObjectLayers:
-    """The label image of the objects, and the images they were measured in."""
+    """The Labels layer of the objects, and the Image layers they were measured in."""
 
     labels: Labels
     images: tuple[Image, ...] = ()
 
 
 class LayerRecord(msgspec.Struct, frozen=True):
-    """What a session file knows of a layer."""
+    """The name and the file of a layer, as a session file has them."""
 
     name: str = ""
     path: str = ""
 
 
 class ObjectLayersRecord(msgspec.Struct, frozen=True):
-    """What it knows of the layers that show the objects of a map."""
+    """The records of the layers of the objects, as a session file has them."""
 
     labels: LayerRecord = LayerRecord()
     images: tuple[LayerRecord, ...] = ()
 
 
 class LinkedLayers:
-    """Which layers belong to the dataset of a session; None where none does.
+    """Holds the layers whose objects are the rows of a session's dataset.
 
-    ``changed`` brings the present :class:`Linked`.
+    ``changed`` is emitted with the present :class:`ObjectLayers`, or None.
     """
 
     changed = Signal(object)
@@ -67,11 +67,11 @@ class LinkedLayers:
     def __init__(self) -> None:
         self.current: ObjectLayers | None = None
         self.missing: ObjectLayersRecord | None = None
-        """The layers that a map is about, as long as one of them is not there."""
+        """The record of the map's layers, as long as a layer of it is missing."""
 
     @property
     def record(self) -> ObjectLayersRecord | None:
-        """The layers, for a session file; None without any."""
+        """The record of the layers for a session file; None without layers."""
         if self.missing is not None or self.current is None:
             return self.missing
         images = tuple(map(make_layer_record, self.current.images))
@@ -80,7 +80,7 @@ class LinkedLayers:
     def set_layers(
         self, linked: ObjectLayers | None, missing: ObjectLayersRecord | None = None
     ) -> None:
-        """Take up layers, or none."""
+        """Replace the layers and the record of missing layers; emit changed layers."""
         self.missing = missing
         if linked != self.current:
             self.current = linked
@@ -88,23 +88,23 @@ class LinkedLayers:
 
 
 def make_layer_record(layer: Layer) -> LayerRecord:
-    """Return name and file of a layer."""
+    """Return a record of a layer's name and file."""
     path = layer.metadata.get(FILE_KEY) or layer.source.path
     return LayerRecord(layer.name, path if isinstance(path, str) else "")
 
 
 def finest_pixels(layer: Layer) -> Any:
-    """Return the pixels of a layer; of a multiscale one, its finest level."""
+    """Return the pixels of a layer; of a multiscale layer, its finest level."""
     return layer.data[0] if layer.multiscale else layer.data
 
 
 def selectable_labels_layers(viewer: napari.Viewer) -> list[Labels]:
-    """Return the Labels layers whose objects a person may choose, uppermost last."""
+    """Return the Labels layers that a person may choose, the uppermost last."""
     return [x for x in _selectable_layers(viewer) if isinstance(x, Labels)]
 
 
 def joined_labels_layer(viewer: napari.Viewer, join: Join) -> Labels | None:
-    """Return the Labels layer that was joined with; None if it is gone."""
+    """Return the Labels layer that a table was joined with; None if it is gone."""
     pixels = join.request.pixels
     return next(
         (x for x in selectable_labels_layers(viewer) if finest_pixels(x) is pixels),
@@ -113,15 +113,15 @@ def joined_labels_layer(viewer: napari.Viewer, join: Join) -> Labels | None:
 
 
 def selectable_image_layers(viewer: napari.Viewer) -> list[Image]:
-    """Return the images in which objects may be measured."""
+    """Return the Image layers that a person may choose, the uppermost last."""
     return [x for x in _selectable_layers(viewer) if isinstance(x, Image)]
 
 
 def _selectable_layers(viewer: napari.Viewer) -> list[Layer]:
-    """Return the layers that a person may choose for objects, or to measure them in.
+    """Return the layers that may be chosen as objects, or to measure objects in.
 
-    None of an experiment, whose labels are of many images, nor an image that labels
-    were made of.
+    Layers of an experiment, whose labels belong to many images, are left out, and so is
+    an image that a Labels layer was made from.
     """
     layers = [x for x in viewer.layers if FIELDS_KEY not in x.metadata]
     return [x for x in layers if _labels_of.get(x, lambda: None)() not in layers]
@@ -130,13 +130,12 @@ def _selectable_layers(viewer: napari.Viewer) -> list[Layer]:
 def add_labels_of_mask(
     viewer: napari.Viewer, mask: Image, first_axis: object
 ) -> Labels:
-    """Add the Labels layer of an image of whole numbers, and return it.
+    """Add a Labels layer made from a mask, an image of integers, and return it.
 
-    The image is the person's: it stays, hidden, and is on offer no more while the
-    labels are there.
+    The mask is hidden, and cannot be chosen while the labels exist.
 
-    ``first_axis``: what the first of three axes is; a mask has objects of its own in
-    each picture, where it is not "z".
+    ``first_axis`` says what the first of three axes is: unless it is "z", objects of a
+    binary mask are found in each plane by itself.
     """
     mask.visible = False
     options = {name: getattr(mask, name) for name in ("units", *TRANSFORM_FIELDS)}
@@ -149,7 +148,7 @@ def add_labels_of_mask(
 
 
 def add_source_layers(viewer: napari.Viewer, loaded: ReadResult) -> ObjectLayers:
-    """Add the source's own picture and objects as layers."""
+    """Add the image and the labels of a read source as layers, and return them."""
     image = viewer.add_image(loaded.image, name=PICTURE_NAME)
     labels = viewer.add_labels(
         loaded.labels, name=OBJECTS_NAME, opacity=OBJECTS_OPACITY
@@ -160,20 +159,24 @@ def add_source_layers(viewer: napari.Viewer, loaded: ReadResult) -> ObjectLayers
 def displayed_axes_and_position(
     dims: Any, layer: Layer
 ) -> tuple[list[int], NDArray[np.float64]]:
-    """Return the axes of a layer that are displayed, and the pixel the sliders are at.
+    """Return the displayed axes of a layer, and the sliders' position in its pixels.
 
-    Two axes, or three in space.
+    There are two axes, or three in space; the position is (ndim,).
     """
     axes = displayed_axes(dims, layer.ndim, min(layer.ndim, dims.ndisplay))
     return axes, np.asarray(layer.world_to_data(dims.point), dtype=float)
 
 
 def are_in_slice(
-    objects: Objects, axes: list[int], at: NDArray[np.floating]
+    objects: Objects, axes: list[int], position: NDArray[np.floating]
 ) -> NDArray[np.bool_]:
-    """Return the objects that are seen where the sliders are: (n,)."""
-    hidden = np.setdiff1d(range(len(at)), axes)
-    return objects.present & objects.contains_along_axes(at)[:, hidden].all(axis=1)
+    """Return which objects (n,) the slice at the sliders' ``position`` (ndim,) meets.
+
+    ``axes`` are the displayed axes.
+    """
+    hidden = np.setdiff1d(range(len(position)), axes)
+    is_within = objects.contains_along_axes(position)[:, hidden].all(axis=1)
+    return objects.present & is_within
 
 
 def center_on_objects(
@@ -183,9 +186,10 @@ def center_on_objects(
     *,
     moves_camera: bool = True,
 ) -> None:
-    """Centre the camera on objects of a layer, in the slice of the first of them.
+    """Show the slice of the first object, and centre the camera on the objects.
 
-    Without ``moves_camera`` the slice alone is shown.
+    Without ``moves_camera`` only the sliders are moved; objects that are not present
+    are ignored.
     """
     objects = objects.take(objects.present)
     if not len(objects):

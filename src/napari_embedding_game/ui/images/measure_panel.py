@@ -1,4 +1,4 @@
-"""Panel to measure the objects of a Labels layer, or to take its table."""
+"""A panel to measure the objects of a Labels layer, or to use its table."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SHEARED = "Sizes and shapes leave out the layer's shear: deskew it first."
 TABLES = FileSource | FeaturesSource | AnnDataSource
 AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
 NOT_CHOSEN = ("Time or depth?", None)
-"""On show as long as nobody and nothing says what the first axis is."""
+"""The choice on show until the first axis is inferred or chosen."""
 CHOOSE_AXIS = (
     "Choose the first axis of '{}': Time measures each frame by itself, Depth measures "
     "whole volumes."
@@ -84,37 +84,38 @@ GROUP_TIPS = {
 _MASKS = re.compile(
     r"(?<![a-z])(label(l?ed|s)?|masks?|seg(mentation|mented)?)(?![a-z])"
 )
-"""Names of images that hold the numbers of objects."""
+"""Matches names of images that hold label numbers."""
 
 
 class MeasurePanel(LayerPanel):
-    """Appears when there is a Labels layer, or an image that is named like a mask.
+    """Lets a person choose objects, images and measures, and measures the objects.
 
-    Pictures of a table's rows are cut out of the images that are ticked.
+    Objects come from a Labels layer, or from an image named like a mask.  Pictures of a
+    table's rows are cut out of the ticked images.
     """
 
     objects_changed = Signal()
-    """There are labels to measure, or none any more."""
+    """The layers that can be measured were updated; there may be none."""
 
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__(reading)
         self._session, viewer = (session := reading.workspace.session), reading.viewer
         self._layer_connections = Connections(self)
-        """To the layers that are on offer."""
+        """Connections to the layers that can be chosen."""
         self.labels = ChoiceBox(TIPS["labels"], self._update_choices)
         self.axis = ChoiceBox(TIPS["axis"], self._on_axis_chosen)
         self._chosen_axes: WeakKeyDictionary[Layer, FirstAxis] = WeakKeyDictionary()
-        """What a person chose as the first axis of the labels."""
+        """The first axes that a person chose, by layer."""
         self._inferred_axes: WeakKeyDictionary[Layer, tuple[Any, FirstAxis | None]]
-        """The pixels that were looked at, and what they say of their first axis."""
+        """The pixels that were examined, and their inferred first axis, by layer."""
         self._inferred_axes = WeakKeyDictionary()
         self.images = vertical_box(spacing=2)
-        """A tick for each image that fits, and why the others do not."""
+        """A check box for each image that fits, and a reason for each that does not."""
         self._ticks: dict[Image, QCheckBox] = {}
         self._ticked_images: WeakKeyDictionary[Layer, WeakSet[Image]] = (
             WeakKeyDictionary()
         )
-        """What a person ticked, by the labels it was for."""
+        """The images that a person ticked, by the labels."""
         self.groups = {
             group: check_box(group.capitalize(), tip, is_on=group in USUAL)
             for group, tip in GROUP_TIPS.items()
@@ -149,18 +150,18 @@ class MeasurePanel(LayerPanel):
 
     @property
     def can_measure(self) -> bool:
-        """Whether there are objects."""
+        """Whether a layer of objects is chosen."""
         return self.labels.value is not None
 
     @property
     def first_axis(self) -> FirstAxis | None:
-        """What the first axis of the labels is; None while that is to be chosen."""
+        """What the first axis of the labels is; None until it is chosen."""
         labels = self.labels.value
         is_flat = labels is None or finest_pixels(labels).ndim < 3
         return "z" if is_flat else self.axis.value
 
     def refresh(self, event: object = None) -> None:
-        """Offer the layers that there are, the one that is selected first."""
+        """Offer the present layers as objects, preferring the selected layer."""
         images, labels = (
             selectable_image_layers(self._viewer),
             selectable_labels_layers(self._viewer),
@@ -179,7 +180,10 @@ class MeasurePanel(LayerPanel):
         self.objects_changed.emit()
 
     def layers_with_ticked_images(self, labels: Labels) -> ObjectLayers:
-        """Return a Labels layer with the images that are ticked for it."""
+        """Return a Labels layer with the ticked images.
+
+        There are no images where the panel has other labels chosen.
+        """
         chosen = [image for image, tick in self._ticks.items() if tick.isChecked()]
         return ObjectLayers(
             labels, tuple(chosen if labels is self.labels.value else ())
@@ -188,22 +192,20 @@ class MeasurePanel(LayerPanel):
     def features_source_and_layers(
         self, labels: Labels
     ) -> tuple[FeaturesSource, ObjectLayers]:
-        """Return the table of a Labels layer as a source, and its layers."""
+        """Return a source that reads a Labels layer's feature table, and its layers."""
         axis = self.first_axis if labels is self.labels.value else None
         request = JoinRequest(labels.name, finest_pixels(labels), axis or "z")
         source = FeaturesSource(labels.features.copy(), labels.name, request)
         return source, self.layers_with_ticked_images(labels)
 
-    # Inside
-
     def _update_choices(self, event: object = None) -> None:
-        """Offer what can be chosen for the labels."""
+        """Update images, first axis and texts to the chosen labels."""
         labels, has_data = self.labels.value, self._session.dataset is not None
         all_images = selectable_image_layers(self._viewer)
         images = [x for x in all_images if x is not labels]
         self.setVisible(self.can_measure or bool(all_images and not has_data))
         self._body.setVisible(self.can_measure)
-        # Else Run measures first.
+        # Without data the Run button measures.
         self.measure.setVisible(self.can_measure and has_data)
         self._list_images(labels, images if self.can_measure else [])
         self._form.setRowVisible(1, bool(images))
@@ -217,7 +219,10 @@ class MeasurePanel(LayerPanel):
         self._update_text()
 
     def _list_images(self, labels: Labels | None, images: Sequence[Image]) -> None:
-        """List images with the ticks of a person for these labels, or the proposal."""
+        """List images with check boxes: ticked by a person before, else as proposed.
+
+        An image that does not fit the labels is listed with the reason.
+        """
         clear_layout(self.images)
         self._ticks, ticked = {}, self._ticked_images.get(labels) if images else None
         if ticked is None and images:
@@ -231,7 +236,7 @@ class MeasurePanel(LayerPanel):
                 if image.rgb
                 else len(split_image(finest_pixels(image), finest_pixels(labels).shape))
             )
-            # Of as many slices as channels nothing else tells which axis is taken.
+            # With as many slices as channels the text must say which axis is used.
             along = " along its first axis" * (finest_pixels(image).shape[:2] == (n, n))
             many = f"{image.name} ({n} channels{along})"
             self._ticks[image] = tick = QCheckBox(many if n > 1 else image.name)
@@ -240,7 +245,7 @@ class MeasurePanel(LayerPanel):
             self.images.addWidget(tick)
 
     def _update_text(self) -> None:
-        """Say what is going to be measured, and in what."""
+        """Show what will be measured, or what has to be chosen first."""
         labels = self.labels.value
         has_images = labels is not None and bool(
             self.layers_with_ticked_images(labels).images
@@ -259,7 +264,7 @@ class MeasurePanel(LayerPanel):
             self.text.show_text(SHAPE_ONLY)
 
     def _infer_first_axis(self, labels: Layer) -> FirstAxis | None:
-        """Return what the first axis of three is; pixels are looked at once."""
+        """Return the inferred first axis of labels, or None, and keep it."""
         pixels = finest_pixels(labels)
         known, axis = self._inferred_axes.get(labels, (None, None))
         if known is not pixels or axis is None:
@@ -285,7 +290,10 @@ class MeasurePanel(LayerPanel):
             layers.set_layers(self.layers_with_ticked_images(labels))
 
     def measure_objects(self, then: Callable[[], None] | None = None) -> None:
-        """Want the objects on offer measured, and then something done."""
+        """Request a measurement of the chosen objects; ``then`` is called afterwards.
+
+        Without a known first axis a message asks for it instead.
+        """
         labels, axis = self.labels.value, self.first_axis
         if axis is None:
             self._reading.workspace.trouble.emit(CHOOSE_AXIS.format(labels.name))
@@ -303,7 +311,7 @@ class MeasurePanel(LayerPanel):
 
 
 def make_measured_source(linked: ObjectLayers, how: dict[str, Any]) -> MeasuredSource:
-    """Return objects of layers as a source, measured in the images that fit."""
+    """Return a source that measures the objects of layers in the images that fit."""
     labels = linked.labels
     images = [image for image in linked.images if not find_misfit(image, labels)]
     names = ", ".join(f"'{image.name}'" for image in images)
@@ -317,12 +325,16 @@ def make_measured_source(linked: ObjectLayers, how: dict[str, Any]) -> MeasuredS
 
 
 def _is_mask_image(image: Image) -> bool:
-    is_whole = not image.rgb and finest_pixels(image).dtype.kind in "biu"
-    return is_whole and _MASKS.search(image.name.lower()) is not None
+    """Return whether an image has integer pixels and is named like a mask."""
+    is_integer = not image.rgb and finest_pixels(image).dtype.kind in "biu"
+    return is_integer and _MASKS.search(image.name.lower()) is not None
 
 
 def _collect_measurement_channels(images: Sequence[Image], labels: Labels) -> Any:
-    """Return what ``measure_stages`` measures in: an array, or one by name."""
+    """Return the pixels to measure objects in: an array, or a dict of channel arrays.
+
+    A single image is returned as it is; None without images.
+    """
     channels: dict[str, Any] = {}
     for image in images:
         pixels = (

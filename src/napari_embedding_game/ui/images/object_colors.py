@@ -1,4 +1,4 @@
-"""The colours of objects in the image: those of the map, and of what is selected."""
+"""Colour the objects of a Labels layer like their points on the map."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from napari_embedding_game.ui.images.linked_layers import (
 
 COLOR = "#ffe14d"
 FADING = 0.2
-"""Share of the opacity of the other objects, while some are selected."""
+"""Factor for the opacity of unselected objects, while objects are selected."""
 UPDATE_MS = 400
-"""Between two looks at a running game."""
+"""Least time between two updates in a running game."""
 MAX_COLORS = (1 << 16) - 1
-"""So many labels napari's colormap by number tells apart, in 16 bits; one by a
-dictionary takes 1.6 s for 20,000 objects, this one 16 ms."""
+"""The labels that napari's cyclic colormap can tell apart, in 16 bits.
+
+A colormap by a dictionary takes 1.6 s for 20,000 objects, this one 16 ms.
+"""
 TOO_MANY = (
     f"Objects are not lit, as labels go beyond {MAX_COLORS - 1:,}: number them anew "
     "from 1 (skimage: segmentation.relabel_sequential)."
@@ -35,10 +37,10 @@ TOO_MANY = (
 
 
 class ObjectColors(QObject):
-    """Gives a Labels layer a colormap that follows the map and the selection.
+    """Sets the colormap of the linked Labels layer by the map and the selection.
 
-    With ``look.color_objects`` objects have the colours of their points, and those that
-    are not selected fade; without it, selected ones are lit in the layer's colours.
+    With ``look.color_objects`` objects have the colours of their points.  Unselected
+    objects fade while objects are selected.
     """
 
     def __init__(self, scene: MapScene, dock: QObject) -> None:
@@ -46,14 +48,14 @@ class ObjectColors(QObject):
         self._viewer, self._scene = scene.viewer, scene
         self._session, self._linked = scene.session, scene.workspace.linked
         self._layer: Labels | None = None
-        """The layer that is coloured by the map."""
+        """The layer whose colormap was replaced."""
         self._previous_colormap: Any = None
         self._our_colormap: Any = None
-        """Its original colormap, and the one that it has meanwhile."""
+        """The layer's original colormap, and the colormap that replaced it."""
         self._counted: tuple[Any, Any] = None, None
-        """The labels whose numbers were looked at, and those of the objects."""
+        """The pixels and the label numbers that were last compared with the maximum."""
         self._has_room = True
-        """Whether a colormap has room for these."""
+        """Whether those have at most ``MAX_COLORS`` labels."""
         self._update_throttler = qthrottled(
             self.update_colors, UPDATE_MS, leading=False, parent=self
         )
@@ -63,7 +65,7 @@ class ObjectColors(QObject):
         self._on_linked_layers_changed()
 
     def _on_linked_layers_changed(self, event: object = None) -> None:
-        """Hear of the map while there are objects of it."""
+        """Listen to map, selection and sliders while there are linked layers."""
         linked = self._linked.current
         self._heard.close()
         self._on_labels_painted()
@@ -79,7 +81,7 @@ class ObjectColors(QObject):
         self.update_colors()
 
     def update_colors(self, event: object = None) -> None:
-        """Give the objects the colours that they have now."""
+        """Set the colormap by map and selection, or restore the original."""
         self._update_throttler.cancel()
         linked, session = self._linked.current, self._session
         labels = None if linked is None else linked.labels
@@ -99,9 +101,9 @@ class ObjectColors(QObject):
             self._restore_colormap()
         if not is_colored:
             return
-        if labels.colormap is not self._our_colormap:  # somebody has chosen another one
+        if labels.colormap is not self._our_colormap:  # a person has chosen a colormap
             self._layer, self._previous_colormap = labels, labels.colormap
-        # Labels may occur again in other slices.
+        # Other slices may have other objects with the same labels.
         visible = are_in_slice(
             objects, *displayed_axes_and_position(self._viewer.dims, labels)
         )
@@ -109,7 +111,7 @@ class ObjectColors(QObject):
         previous = self._previous_colormap.map(np.arange(MAX_COLORS))
         colors = np.array(previous, np.float32)
         if is_mapped:
-            # Of no point: nothing; what was painted since keeps the layer's colours.
+            # Objects that were left out vanish; labels painted since keep their colour.
             colors[dataset.source_objects.label_ids] = 0.0
             colors[ids[visible]] = mapped[visible]
             lit = colors[chosen]
@@ -120,7 +122,7 @@ class ObjectColors(QObject):
         self._our_colormap = labels.colormap
 
     def _restore_colormap(self) -> None:
-        """Restore the layer's colours, unless somebody has chosen others."""
+        """Restore the layer's colormap, unless a person has chosen another."""
         layer, self._layer = self._layer, None
         if layer is not None and layer.colormap is self._our_colormap:
             layer.colormap = self._previous_colormap
@@ -130,10 +132,10 @@ class ObjectColors(QObject):
         self._counted = None, None
 
     def _has_enough_colors(self, labels: Labels, dataset: Dataset) -> bool:
-        """Return whether a colormap has room for labels; if not, say so once."""
+        """Return whether labels are below the maximum; else show a message once."""
         counted = finest_pixels(labels), dataset.source_objects.label_ids
         if any(a is not b for a, b in zip(counted, self._counted, strict=True)):
-            # Others are read from files, part by part.
+            # Labels that are no array are in a file, and read in pieces.
             held = [some for some in counted if isinstance(some, np.ndarray)]
             largest = max(int(some.max(initial=0)) for some in held)
             self._counted, self._has_room = counted, largest < MAX_COLORS

@@ -1,4 +1,4 @@
-"""Pictures of a selection's points in a grid, made in the background."""
+"""A grid of pictures of rows, which are made in another thread."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.tasks.worker import JobRunner
 
 SIDE, GAP = 60, 4
-"""Pixels of a picture, and between two at least."""
+"""Side of a picture, and least gap between pictures, in pixels."""
 MIN_SMOOTHED = 40
-"""Pixels: a smaller picture shows its pixels, as it would be a blur else."""
+"""Longest side from which on a picture is smoothed: a smaller picture would blur."""
 FAILED = (
     "The pictures cannot be cut out of the layers as they are now ({}): open the image "
     "and its labels again."
 )
 RowPictures = list[tuple[int, QImage]]
-"""Rows and their pictures."""
+"""Pairs of a row and its picture."""
 Pictures: TypeAlias = Any
-"""``pictures[row]`` is that of a row: (h, w) or (h, w, 3), uint8 or 0 to 1."""
+"""``pictures[row]`` is the picture of a row: (h, w) or (h, w, 3), uint8 or 0 to 1."""
 
 
 class PictureGrid(QListWidget):
-    """A grid of pictures that scrolls.
+    """A scrolled grid of the pictures of rows.
 
-    ``on_pick`` receives the rows of the dataset whose pictures a person selected.
+    ``on_pick`` is called with the rows whose pictures a person selected.
     """
 
     failed = Signal(str)
-    """A sentence, once, when pictures cannot be made; their cells stay empty."""
+    """A sentence, emitted once, on why pictures cannot be made."""
 
     def __init__(self, on_pick: Callable[[NDArray[np.intp]], None]) -> None:
         super().__init__()
         self._on_pick = on_pick
         self.rows: NDArray[np.intp] = np.empty(0, np.intp)
-        """Those of the dataset that are shown, in the order of their pictures."""
+        """The rows of the dataset that are shown, in the order of their pictures."""
         self.row_name: Callable[[int], str] = str
+        """Returns the tooltip of a row's picture."""
         self.pictures: Pictures | None = None
-        """What the pictures are taken from."""
+        """The source of the pictures; None without any."""
         self._icons: dict[int, QIcon] = {}
         self._picture_job = JobRunner(
             self, self._show_pictures, self._on_making_failed, self._show_pictures
@@ -61,22 +62,24 @@ class PictureGrid(QListWidget):
         self.itemSelectionChanged.connect(self._on_item_selection_changed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Spread the pictures over the width."""
+        """Spread the columns of pictures evenly over the width."""
         extent, bar = QStyle.PixelMetric.PM_ScrollBarExtent, self.verticalScrollBar()
         width = self.maximumViewportSize().width() - 1
-        width -= self.style().pixelMetric(extent, None, bar)  # which Qt leaves free
+        width -= self.style().pixelMetric(
+            extent, None, bar
+        )  # Qt leaves the bar's room free
         side = SIDE + GAP
         self.setGridSize(QSize(width // max(1, width // side), side))
         super().resizeEvent(event)
 
     def set_pictures(self, pictures: Pictures | None) -> None:
-        """Take up other pictures and forget all that were made."""
+        """Replace the source of pictures, and clear the grid."""
         self.pictures = pictures
         self._icons.clear()
         self.set_rows(np.empty(0, np.intp))
 
     def set_rows(self, rows: NDArray[np.intp]) -> None:
-        """Show the pictures of these rows as each is made."""
+        """Show the pictures of rows, each as soon as it is made."""
         if np.array_equal(rows, self.rows):
             return
         self._picture_job.stop()
@@ -103,11 +106,11 @@ class PictureGrid(QListWidget):
             self._picture_job.submit(make)
 
     def indices_of_rows(self, rows: NDArray[np.integer]) -> list[int]:
-        """Return where those of these rows stand that are shown, in growing order."""
+        """Return the ascending positions in the grid that show any of ``rows``."""
         return np.flatnonzero(np.isin(self.rows, rows)).tolist()
 
     def select_rows(self, rows: NDArray[np.integer]) -> None:
-        """Frame the pictures of these rows."""
+        """Select the pictures of rows without a signal, and scroll to the first."""
         chosen = [self.item(index) for index in self.indices_of_rows(rows)]
         with QSignalBlocker(self):
             self.clearSelection()
@@ -118,7 +121,7 @@ class PictureGrid(QListWidget):
             self.scrollToItem(chosen[0])
 
     def _show_pictures(self, pictures: RowPictures) -> None:
-        """Show what has been made by now."""
+        """Show the pictures that were made so far."""
         new = {row: image for row, image in pictures[:] if row not in self._icons}
         for row, image in new.items():
             self._icons[row] = icon_with_fixed_colors(QPixmap.fromImage(image))
@@ -135,13 +138,13 @@ class PictureGrid(QListWidget):
 
 
 def pictures_failure_text(error: BaseException) -> str:
-    """Return a sentence on pictures that cannot be made."""
+    """Return a sentence on why pictures cannot be made."""
     text = " ".join(str(error).split())[:200]
     return FAILED.format(f"{type(error).__name__}: {text}")
 
 
 def scale_to_square(image: QImage, side: int) -> QImage:
-    """Return a picture that just fits into a square of so many pixels."""
+    """Return a picture scaled to fit into a square of ``side`` pixels."""
     modes, size = Qt.TransformationMode, max(image.width(), image.height())
     is_fast = size < MIN_SMOOTHED
     mode = modes.FastTransformation if is_fast else modes.SmoothTransformation
@@ -149,11 +152,11 @@ def scale_to_square(image: QImage, side: int) -> QImage:
 
 
 def to_qimage(image: NDArray[Any]) -> QImage:
-    """Return a grey (h, w) or colour (h, w, 3) picture for Qt."""
+    """Convert a grey (h, w) or colour (h, w, 3) picture, uint8 or 0 to 1, to Qt's."""
     if image.dtype != np.uint8:
         image = (255 * np.clip(np.nan_to_num(image), 0, 1)).astype(np.uint8)
     image = np.ascontiguousarray(image)
     size, kinds = image.shape[1::-1], QImage.Format
     kind = kinds.Format_RGB888 if image.ndim == 3 else kinds.Format_Grayscale8
-    # The copy owns its bytes; the first image only looks at the array's.
+    # The copy owns its bytes; the first image only refers to the array's.
     return QImage(image.tobytes(), *size, image.strides[0], kind).copy()

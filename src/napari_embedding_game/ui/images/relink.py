@@ -1,4 +1,4 @@
-"""Find the layers that a map is about: open them again, or say what is missing."""
+"""Find the layers of a restored map: open them again, or show what is missing."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ from napari_embedding_game.ui.tasks.reading import ReadingTask, ReadRequest
 from napari_embedding_game.ui.tasks.worker import JobRunner
 
 MOSTLY = 0.5
-"""Share of the objects from which on a label image is taken for an edited one."""
+"""Share of matching objects from which on labels count as those of the map, edited."""
 COMPARED = 1_000
-"""Objects whose pixels are compared."""
+"""Number of objects whose pixels are compared."""
 OTHERS = "{} of the objects have changed in the labels '{}' since they were read."
 EDITED = "The labels '{}' were edited since they were read."
 OTHER_IMAGES = (
@@ -76,13 +76,13 @@ TIP = (
 
 
 class RelinkPanel(LayerPanel):
-    """Shows which layer of the map is missing, or has changed, and a button.
+    """Shows which layer of the map is missing or was edited, with a button to solve it.
 
-    A layer is linked as soon as it is open.
+    A missing layer is linked as soon as it is open.
     """
 
     layer_missed = Signal()
-    """A layer is missing."""
+    """A message on a missing layer appeared."""
 
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__(reading)
@@ -90,14 +90,15 @@ class RelinkPanel(LayerPanel):
         self._maps = reading.workspace.maps
         self._linked = record = reading.workspace.linked
         self._folder_text = self._edit_text = ""
-        """What is said of a folder of images, and of labels that were changed."""
+        """The messages on a folder of images, and on edited labels."""
         self._request: ReadRequest | None = None
-        """What is being read."""
+        """The last request to read data."""
         self._is_read = False
-        """Whether that is of the linked labels as they are now."""
+        """Whether that request reads the linked labels in their present state."""
         self._watched: Labels | None = None
+        """The linked labels whose edits are watched."""
         self._strokes: WeakKeyDictionary[Layer, Any] = WeakKeyDictionary()
-        """Those of labels that are known of."""
+        """The strokes of labels that were already noted."""
         self._of_labels = Connections(self)
         self.button = push_button("", TIP, lambda: self._find_problem()[2]())
         self.box.addWidget(self.text)
@@ -115,9 +116,9 @@ class RelinkPanel(LayerPanel):
         self._update_message()
 
     def open_missing_layers(self) -> None:
-        """Open the files of layers that are missing, where they still exist.
+        """Open the files of missing layers where they still exist.
 
-        No server is asked for them, as a session file may name any.
+        Paths on a server are not opened, since a session file may name any server.
         """
         missing, folder = self._linked.missing, self._missing_folder()
         if folder is not None:
@@ -136,7 +137,7 @@ class RelinkPanel(LayerPanel):
                 )  # once, also where it became several layers
 
     def refresh(self, event: object = None) -> None:
-        """Link layers that have come, and unlink those that are gone."""
+        """Link layers that were missing, and unlink layers that are gone."""
         record, dataset = self._linked, self._session.dataset
         linked, layers = record.current, self._viewer.layers
         if linked is not None and linked.labels not in layers:
@@ -154,7 +155,7 @@ class RelinkPanel(LayerPanel):
     # What happens
 
     def _on_reading_changed(self) -> None:
-        """Note whether the objects of the labels are read as they are now."""
+        """Note whether a new request reads the linked labels in their present state."""
         labels, last = self._watched, self._request
         self._request = request = self._reading.request
         if request is not None and request is not last:
@@ -164,13 +165,13 @@ class RelinkPanel(LayerPanel):
             self._is_read = is_linked and request.source.pixels is finest_pixels(labels)
 
     def _on_data_loaded(self) -> None:
-        """Note that they were read, and edited no more meanwhile."""
+        """Drop the message on edits if the present labels were read."""
         if self._is_read:
             self._edit_text = ""
         self._update_message()
 
     def _read_edited_labels(self) -> None:
-        """Read the objects of edited labels anew, in the same way."""
+        """Read the objects of edited labels again, with the same options."""
         linked, read = self._linked.current, self._maps.read_result
         if read is not None and isinstance(read.source, ExperimentSource):
             self._reading.read_open_map_again(read.source, read.options)
@@ -183,10 +184,10 @@ class RelinkPanel(LayerPanel):
     def _source_with_labels(
         self, read: ReadResult | None, linked: ObjectLayers
     ) -> tuple[Source, ReadOptions]:
-        """Return a source with the labels as they are now, and how to read it."""
+        """Return a source with the present labels, and the options to read it."""
         options = DEFAULT_OPTIONS
         if read is not None and isinstance(read.source, MeasuredSource):
-            options = read.options  # others are for what a file or sample holds
+            options = read.options  # other options are for a file or a sample
         elif read is not None and read.source.pixels is not None:
             return read.source.with_pixels(finest_pixels(linked.labels)), read.options
         how = measurement_record(self._session.dataset)
@@ -200,22 +201,22 @@ class RelinkPanel(LayerPanel):
         return make_measured_source(linked, how), options
 
     def _on_linked_layers_changed(self, linked: ObjectLayers | None) -> None:
-        """Watch the labels that are linked now."""
+        """Watch the linked labels for edits, and refresh."""
         labels = None if linked is None else linked.labels
         if labels is not self._watched:
             self._of_labels.close()
             self._watched, self._edit_text, self._is_read = labels, "", False
-            if labels is not None:  # a look sets off none of these
+            if labels is not None:  # a change of the look emits none of these
                 events = labels.events
                 self._of_labels.connect(
                     self._on_labels_edited, events.paint, events.data
                 )
                 self._of_labels.connect(self._on_labels_data_set, events.set_data)
-                self._on_labels_data_set()  # edited while they were read
+                self._on_labels_data_set()  # the labels may have been edited meanwhile
         self.refresh_soon()
 
     def _on_labels_data_set(self, event: object = None) -> None:
-        """Look whether an edit was made, or taken back."""
+        """Check by the strokes whether an edit was made or undone."""
         n_strokes = count_strokes(self._watched)
         if self._strokes.setdefault(self._watched, n_strokes) != n_strokes:
             self._on_labels_edited()
@@ -226,7 +227,7 @@ class RelinkPanel(LayerPanel):
         self._update_message()
 
     def _on_map_restored(self, saved: SavedMap) -> None:
-        """Look for the layers recorded in a file, which may hold anything."""
+        """Look for the layers that the session file records, whatever it holds."""
         dataset, record = self._session.dataset, self._linked
         if record.current is None and dataset is not None and dataset.objects:
             record.missing, self._folder_text = ObjectLayersRecord(), ""
@@ -242,7 +243,7 @@ class RelinkPanel(LayerPanel):
         self._update_message()
 
     def _link_layers(self, new: ObjectLayers) -> None:
-        """Link layers; the search for what is still missing goes on."""
+        """Link layers, and note edits of the labels; missing images stay missing."""
         record, previous = self._linked, self._linked.current
         self._strokes[new.labels] = count_strokes(new.labels)
         record.set_layers(new, record.missing)
@@ -262,7 +263,7 @@ class RelinkPanel(LayerPanel):
     # Texts
 
     def _update_message(self) -> None:
-        """Show the first problem, and a button that solves it."""
+        """Show the first problem and its button, or hide the panel."""
         text, words, _ = self._find_problem()
         is_new = text not in ("", self.text.text())
         self.text.show_text(text, "warning")
@@ -273,7 +274,10 @@ class RelinkPanel(LayerPanel):
             self.layer_missed.emit()
 
     def _find_problem(self) -> tuple[str, str, Callable[[], object]]:
-        """Return a sentence, the text of a button ("" for none), and its action."""
+        """Return the first problem: its sentence, its button's text, and the action.
+
+        Both texts are "" without a problem; the second also where a button cannot help.
+        """
         linked, layer = self._linked.current, self._missing_record
         folder = self._missing_folder()
         if folder is not None:
@@ -293,7 +297,7 @@ class RelinkPanel(LayerPanel):
 
     @property
     def _missing_record(self) -> LayerRecord | None:
-        """The record of the first missing layer."""
+        """The record of the first missing layer; None without any."""
         missing, linked = self._linked.missing, self._linked.current
         if missing is None or linked is None:
             return None if missing is None else missing.labels
@@ -303,7 +307,7 @@ class RelinkPanel(LayerPanel):
         return next(gone, None)
 
     def _find_candidate_image(self) -> Image | None:
-        """Return a layer that may be the missing image: the active, else the last."""
+        """Return the active or last image that fits the labels, or None."""
         linked, active = self._linked.current, self._viewer.layers.selection.active
         if linked is None:
             return None
@@ -314,7 +318,7 @@ class RelinkPanel(LayerPanel):
         return active if active in fitting else next(iter(fitting[::-1]), None)
 
     def _use_as_missing(self, image: Image) -> None:
-        """Use a layer as the missing image."""
+        """Record an image in place of the missing one, and link it."""
         missing, unknown, given = (
             self._linked.missing,
             self._missing_record,
@@ -327,7 +331,7 @@ class RelinkPanel(LayerPanel):
     # Files
 
     def _missing_folder(self) -> Path | None:
-        """Return the folder whose images were measured, if they are to be opened."""
+        """Return the folder of measured images that are missing, or None."""
         dataset, missing = self._session.dataset, self._linked.missing
         is_open = missing is None or self._linked.current is not None
         if is_open or not _measured_image_names(dataset):
@@ -336,12 +340,13 @@ class RelinkPanel(LayerPanel):
         return Path(path) if path else None
 
     def _ask_for_folder(self) -> None:
+        """Ask a person for the folder of the images, and open it."""
         name = QFileDialog.getExistingDirectory(self, "Where the images are now")
         if name:
             self._open_folder(Path(name))
 
     def _open_folder(self, folder: Path) -> None:
-        """Show the images of a folder that were measured before, and link them."""
+        """Open the measured images of a folder in another thread, to be linked."""
         if not folder.is_dir():
             return
         self._folder_text = f"Opening the images of {folder} again …"
@@ -350,6 +355,7 @@ class RelinkPanel(LayerPanel):
         self._update_message()
 
     def _on_folder_opened(self, images: ExperimentImages) -> None:
+        """Show and link the images, or say that their names differ."""
         dataset = self._session.dataset
         if images.names == _measured_image_names(dataset):
             read = self._maps.read_result or ReadResult(dataset)
@@ -366,7 +372,10 @@ class RelinkPanel(LayerPanel):
         self._update_message()
 
     def _open_layer_file(self, layer: LayerRecord, *, is_labels: bool = False) -> None:
-        """Open the file of a layer, where there is one, with pixels of their size."""
+        """Open the file of a recorded layer, and restore its name and pixel size.
+
+        Nothing happens without a local file; an error of the reader is logged.
+        """
         path, name = layer.path, layer.name
         if not path or find_server(path) or not Path(path).is_file():
             return
@@ -375,28 +384,28 @@ class RelinkPanel(LayerPanel):
         measured = measurement_record(self._session.dataset)
         try:
             opened = self._viewer.open(path, **options)
-            if is_labels:  # they may have been made of a mask
+            if is_labels:  # the labels may have been made from a mask
                 axis = measured.get("first_axis", "z")
                 mask, labels = (
                     opened[0],
                     add_labels_of_mask(self._viewer, opened[0], axis),
                 )
-                self._viewer.layers.remove(mask)  # which nobody has opened
+                self._viewer.layers.remove(mask)  # a person did not open the mask
                 labels.name, opened = name or labels.name, [labels]
             for layer in opened:
                 _restore_pixel_size(layer, measured.get("scale"))
-        except Exception as error:  # whatever the reader raises: it stays missing
+        except Exception as error:  # a reader may raise anything; the layer is missing
             log_error(f"{path} could not be opened again", error)
 
 
 def find_object_layers(
     viewer: napari.Viewer, lost: ObjectLayersRecord, objects: Objects
 ) -> ObjectLayers | None:
-    """Return the layers that show these objects, or None.
+    """Return the layers that show the objects of a record, or None.
 
-    The Labels layer is that in which most objects are as they were, of several the one
-    of the same name; the images are known by name or file, or else as they are proposed
-    for measuring.
+    The Labels layer is the one with most matching objects, and of equals the one with
+    the recorded name.  Images are found by name or file; without recorded names they
+    are those proposed for measuring.
     """
     layers = [x for x in viewer.layers if isinstance(x, Labels)]
     ranks = [
@@ -422,9 +431,9 @@ def find_object_layers(
 def _find_recorded_layer(
     recorded: LayerRecord, images: Sequence[Image]
 ) -> Image | None:
-    """Return the layer of this name, else of this file.
+    """Return the image with the recorded name, else with the recorded file, or None.
 
-    None of another file that has the same name, where the recorded one still exists.
+    As long as the recorded file exists, an image of another file does not count.
     """
     path, records = recorded.path, {image: make_layer_record(image) for image in images}
     named = [x for x, record in records.items() if record.name == recorded.name]
@@ -436,19 +445,19 @@ def _find_recorded_layer(
 
 
 def measurement_record(dataset: Dataset | None) -> Mapping[str, Any]:
-    """Return how objects were measured; a session file may say anything."""
+    """Return the record of how objects were measured; empty where it is invalid."""
     values = None if dataset is None else dataset.provenance.get("measured")
     return values if isinstance(values, Mapping) else {}
 
 
 def _measured_image_names(dataset: Dataset | None) -> tuple[str, ...]:
-    """Return the names of the images of a folder that was measured."""
+    """Return the names of the images in a measured folder."""
     images = measurement_record(dataset).get("images")
     values = images if isinstance(images, list | tuple) else ()
     return tuple(str(x.get("name")) for x in values if isinstance(x, Mapping))
 
 
 def _restore_pixel_size(layer: Layer, scale: Any) -> None:
-    """Give pixels without a size the one that they were measured with."""
+    """Set the measured pixel size of a layer that has none."""
     if isinstance(scale, list | tuple) and (layer.scale == 1).all():
         layer.scale = [*layer.scale[: layer.ndim - len(scale)], *scale]

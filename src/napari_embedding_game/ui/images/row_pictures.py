@@ -1,4 +1,4 @@
-"""The picture of each row: from the dataset, or cropped from image layers."""
+"""Make the pictures of rows: from the dataset, or cropped from image layers."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ APPEARANCE_FIELDS = (
     "visible",
     *TRANSFORM_FIELDS,
 )
-"""What a picture is made of: the layer has an event for each."""
+"""The attributes that a picture depends on; a layer has an event of each name."""
 RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)
 OF_TWO, OF_MORE = (MAGENTA, GREEN), (RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW)
-"""Colours of the channels that one layer holds."""
+"""Colours of the channels in a layer that holds two, or more."""
 MAX_OBJECTS = 0.98
-"""Share of the objects that have room in a picture."""
+"""Share of the objects that fit into a picture."""
 MIN_PIXELS = 8
 
 
 def make_row_pictures(
     dataset: Dataset | None, linked: ObjectLayers | None, without: Collection[str] = ()
 ) -> Pictures | None:
-    """Return the pictures of a dataset's rows: its own, or cut out of its layers.
+    """Return the pictures of a dataset's rows: its own, or crops of the linked images.
 
-    Channels of the names ``without`` are left out.
+    Channels with the names in ``without`` are left out.  None where there are no
+    pictures.
     """
     if dataset is None or dataset.images is not None:
         return None if dataset is None else dataset.images
@@ -63,10 +64,10 @@ def make_row_pictures(
 
 
 def common_field_side(objects: Objects, spacing: tuple[float, float]) -> int:
-    """Return the side, in finest pixels, of the field of view that all pictures have.
+    """Return the side, in pixels, of the field of view of all pictures.
 
-    So that a small object looks small next to a large one.  Nearly all objects have
-    room in it; the few larger ones are cut at its edge.
+    It is the same for all, so that a small object looks small next to a large object.
+    Nearly all objects fit; a few larger objects are cut off at the edge.
     """
     first, last = np.moveaxis(objects.box_corners[objects.present], 1, 0)
     if not len(first):
@@ -76,9 +77,9 @@ def common_field_side(objects: Objects, spacing: tuple[float, float]) -> int:
 
 
 def shown_channels(linked: ObjectLayers) -> list[Channel]:
-    """Return the channels of the images on show, or of all where none is.
+    """Return the channels of the visible images, or of all images if all are hidden.
 
-    Who hides all images, to see the labels alone, still wants to see the objects.
+    A person who hides all images to see the labels still wants pictures.
     """
     images = [image for image in linked.images if image.visible] or linked.images
     return [
@@ -87,10 +88,10 @@ def shown_channels(linked: ObjectLayers) -> list[Channel]:
 
 
 def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
-    """Return an image layer as it looks now, where it lies on labels.
+    """Return the channels of an image layer with its present look.
 
-    Of a layer that holds several channels they are all seen at once, each in a colour
-    of its own; a layer that does not fit the labels shows none of these objects.
+    The channels of a layer that holds several are all shown, in different colours.  A
+    layer that does not fit the labels has no channels.
     """
     if find_misfit(layer, labels):
         return []
@@ -109,7 +110,7 @@ def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
 
 
 def appearance_events(linked: ObjectLayers) -> list[Any]:
-    """Return the events that tell of another display of the images of layers."""
+    """Return the events of layers after which pictures look different."""
     laid = [getattr(linked.labels.events, name) for name in TRANSFORM_FIELDS]
     return laid + [
         getattr(x.events, look) for x in linked.images for look in APPEARANCE_FIELDS

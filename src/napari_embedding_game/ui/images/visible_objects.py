@@ -1,4 +1,4 @@
-"""Where the objects of the linked labels are drawn on the canvas."""
+"""Find which objects of the linked labels are visible, and where on the canvas."""
 
 from __future__ import annotations
 
@@ -21,36 +21,37 @@ from napari_embedding_game.ui.images.linked_layers import (
 )
 
 EDGE_MARGIN = 0.05
-"""How far off its labels a line may begin, as a share of their longest side."""
+"""Distance from its labels at which a line may begin, as a share of the longest side.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class VisibleObjects:
-    """The objects of n rows as they are seen now."""
+    """The objects of n rows with the present projection of their labels."""
 
     linked: ObjectLayers
     objects: Objects
     projection: Projection
     axes: list[int]
-    """Axes of the labels that are displayed."""
+    """The displayed axes of the labels."""
     slider_position: NDArray[np.float64]
-    """(ndim,) pixel of the labels that the sliders stand at."""
+    """(ndim,) position of the sliders in pixels of the labels."""
 
     def center_pixels(self) -> NDArray[np.float64]:
-        """Return where the middle of each is drawn, (n, 2) of x and y.
+        """Return the canvas pixels (x, y) of the objects' centers, (n, 2).
 
-        NaN where it is in another slice, and of rows that are no object.
+        NaN for an object in another slice, and for a row without an object.
         """
         pixels = self.projection.to_pixels(self.objects.centers[:, self.axes])
         pixels[~are_in_slice(self.objects, self.axes, self.slider_position)] = np.nan
         return pixels
 
     def is_on_labels(self, pixel: NDArray[np.floating]) -> bool:
-        """Return whether a pixel (x, y) is on the flat labels, or right beside them."""
+        """Return whether a pixel (x, y) is on flat labels or close to them."""
         return self._labels_position_at(pixel, EDGE_MARGIN) is not None
 
     def row_at_pixel(self, pixel: NDArray[np.floating]) -> int | None:
-        """Return the row whose object is under a pixel (x, y); None without any."""
+        """Return the row whose object is at a pixel (x, y), or None."""
         position = self._labels_position_at(pixel)
         if position is None:
             return None
@@ -59,9 +60,9 @@ class VisibleObjects:
         return self._row_with_label(label, position)
 
     def row_at_event(self, event: Any) -> int | None:
-        """Return the row whose object is at an event of napari's mouse, as it is seen.
+        """Return the row whose object is at a mouse event of napari, or None.
 
-        In space the foremost one.
+        In space it is the foremost object.
         """
         if self.projection.view_direction is None:
             return self.row_at_pixel(np.array(event.pos[:2], dtype=float))
@@ -80,9 +81,10 @@ class VisibleObjects:
     def _labels_position_at(
         self, pixel: NDArray[np.floating], beside: float = 0.0
     ) -> NDArray[np.float64] | None:
-        """Return the position (ndim,) of the labels under a pixel (x, y), or None.
+        """Return the position (ndim,) in the labels at a pixel (x, y), or None.
 
-        ``beside``: how far off it may be, as a share of the longest side.
+        ``beside`` is the accepted distance from the labels, as a share of their longest
+        side.
         """
         drawn = self.projection.position_at_pixel(pixel)
         if drawn is None:
@@ -98,18 +100,18 @@ class VisibleObjects:
         return position if is_on else None
 
     def _row_with_label(self, label: int, position: NDArray[np.floating]) -> int | None:
-        """Return the row with a label at a position (ndim,) in pixels, or None.
+        """Return the row of the object with a label at a position (ndim,), or None.
 
-        Other slices may have other objects of this label, and that of this one may have
-        been left out.
+        Another slice may have another object with the label, and the object here may
+        have been left out of the map.
         """
-        if not label:  # of the ground, and of as many rows as are no object
+        if not label:  # background, and rows without an object
             return None
         rows = np.flatnonzero(self.objects.label_ids == label)
         rows = rows[
             are_in_slice(self.objects.take(rows), self.axes, self.slider_position)
         ]
-        if len(rows) > 1:  # time is seen as a depth
+        if len(rows) > 1:  # in a 3D view time is a depth
             rows = rows[
                 self.objects.take(rows).contains_along_axes(position).all(axis=1)
             ]
@@ -119,7 +121,10 @@ class VisibleObjects:
 def find_visible_objects(
     viewer: napari.Viewer, session: Session, layers: LinkedLayers
 ) -> VisibleObjects | None:
-    """Return the objects as they are drawn; None where their labels are not seen."""
+    """Return the visible objects of a session's dataset.
+
+    None without linked labels, or while the labels are hidden.
+    """
     linked, dims = layers.current, viewer.dims
     objects = None if session.dataset is None else session.dataset.objects
     if linked is None or objects is None:
