@@ -141,7 +141,7 @@ def _without_torch(item):
 @pytest.fixture
 def read_here(monkeypatch):
     """Read files in this process, which knows what a test has changed."""
-    monkeypatch.setattr(reading_process, "begun", threading.Event())
+    monkeypatch.setattr(reading_process, "has_window", threading.Event())
 
 
 @pytest.fixture

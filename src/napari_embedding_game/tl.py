@@ -54,7 +54,7 @@ from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.columns import KEY, share_text
 from napari_embedding_game.data.dataset import is_pairwise_space
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.anndata_result import OF_A_MAP
+from napari_embedding_game.data.export.anndata_result import MAP_COLUMNS
 from napari_embedding_game.data.export.result import installed_versions, to_storable
 from napari_embedding_game.data.expression import read_log_base, to_natural_log
 from napari_embedding_game.data.formats import spaces
@@ -663,7 +663,7 @@ def _write_map(
 ) -> None:
     """Write a map, which replaces a former one."""
     key, at = _result_keys(key_added)
-    old_columns = [f"{key}_{name}" for name in OF_A_MAP]
+    old_columns = [f"{key}_{name}" for name in MAP_COLUMNS]
     adata.obs = adata.obs.drop(columns=old_columns, errors="ignore")
     present = np.unique(clusters).astype(str)
     adata.obs[f"{key}_cluster"] = pd.Categorical(clusters.astype(str), present)

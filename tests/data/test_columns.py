@@ -7,7 +7,7 @@ from anndata import AnnData
 
 from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.harmony import batch_columns
+from napari_embedding_game.data.harmony import find_batch_columns
 from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.roles import (
     LEVELS,
@@ -142,7 +142,7 @@ def test_the_same_columns_are_taken_for_the_same_in_every_kind_of_file(
     dataset = finish(load(path, **options))
     assert dataset.roles == ROLES
     assert dataset.level_columns == [x for x in ROLES if ROLES[x] in LEVELS]
-    assert batch_columns(dataset)[0] == "donor"
+    assert find_batch_columns(dataset)[0] == "donor"
     assert dataset.obs["leiden"].cat.categories.tolist() == list(range(35))
     # What a person says holds, whatever the type and the name are.
     given = {"day": "groups", "grade": "numbers", "cell_type": "ids", "n_genes": "ids"}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.images.channels import split_image
+from napari_embedding_game.data.images.channels import split_into_channels
 from napari_embedding_game.data.images.crops import Channel, Thumbnails
 from napari_embedding_game.data.label_objects import find_objects
 
@@ -81,7 +81,7 @@ def test_rows_that_are_no_object_are_black(labels):
 @pytest.mark.parametrize("axis", [0, -1], ids=["first", "last"])
 def test_channels_of_one_image_are_cut_one_by_one(labels, axis):
     image = np.stack([labels == 3, labels == 7], axis=axis).astype(float)
-    red, green = split_image(image, labels.shape)
+    red, green = split_into_channels(image, labels.shape)
     channels = [Channel(red, (0, 1), RED), Channel(green, (0, 1), GREEN)]
     assert picture(labels, 1, channels)[32, 32].tolist() == [255, 0, 0]
     assert picture(labels, 2, channels)[32, 32].tolist() == [0, 255, 0]

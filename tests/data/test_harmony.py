@@ -8,7 +8,7 @@ import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import find_components_key
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.harmony import batch_columns
+from napari_embedding_game.data.harmony import find_batch_columns
 from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.rows import (
@@ -85,7 +85,7 @@ def test_batches_are_at_most_500_of_5_rows_and_30_rows_or_more():
     def offered(n_rows, *numbers):
         levels = {f"of {n}": np.arange(n_rows) % n for n in numbers}
         obs = pd.DataFrame(levels).astype("category")
-        return batch_columns(worlds.rows(np.eye(n_rows, 2), obs=obs))
+        return find_batch_columns(worlds.rows(np.eye(n_rows, 2), obs=obs))
 
     assert offered(2_505, 500, 501) == ["of 500"]
     assert offered(29, 6) == []

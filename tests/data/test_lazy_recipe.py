@@ -9,7 +9,10 @@ import zarr
 
 from napari_embedding_game.data import lazy_recipe
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.lazy_recipe import read_counts_shape, write_components
+from napari_embedding_game.data.lazy_recipe import (
+    read_counts_shape,
+    write_principal_components,
+)
 from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
@@ -39,7 +42,7 @@ def path(adata, tmp_path, request):
 def test_components_are_those_of_the_recipe_in_memory(path, tmp_path, monkeypatch):
     monkeypatch.setattr(lazy_recipe, "CHUNK", 64)
     told = []
-    stages = write_components(path, tmp_path / "pcs.zarr", RECIPE)
+    stages = write_principal_components(path, tmp_path / "pcs.zarr", RECIPE)
     rows, facts = finish(stages, lambda stage: told.append(stage.text))
     wanted = finish(load(path, recipe=RECIPE))
     found = zarr.open_array(str(tmp_path / "pcs.zarr"), mode="r")[:]
@@ -65,8 +68,10 @@ def test_dense_counts_of_a_layer(adata, tmp_path):
     spaces = {"dense": "layers['counts']", "sparse": None}
     for kind, space in spaces.items():
         source = tmp_path / f"{kind}.h5ad"
-        finish(write_components(source, tmp_path / kind, RECIPE, space))
+        finish(write_principal_components(source, tmp_path / kind, RECIPE, space))
     one, other = (zarr.open_array(str(tmp_path / k), mode="r")[:] for k in spaces)
     np.testing.assert_allclose(np.abs(one), np.abs(other), atol=1e-3)
     with pytest.raises(DataError, match="holds no raw counts"):
-        finish(write_components(tmp_path / "dense.h5ad", tmp_path / "no", RECIPE))
+        finish(
+            write_principal_components(tmp_path / "dense.h5ad", tmp_path / "no", RECIPE)
+        )

@@ -6,7 +6,7 @@ from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
-from napari_embedding_game.data.readers import can_read, holds_layers
+from napari_embedding_game.data.readers import can_read, holds_layers_or_images
 from worlds import read
 
 
@@ -41,8 +41,8 @@ def test_layers_and_images_are_told_from_tables(tmp_path, name, content, are_lay
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
-    assert holds_layers(tmp_path / name.split("/")[0]) is are_layers
-    assert not holds_layers(tmp_path / "nothing.csv")
+    assert holds_layers_or_images(tmp_path / name.split("/")[0]) is are_layers
+    assert not holds_layers_or_images(tmp_path / "nothing.csv")
 
 
 def test_file_without_permission(tmp_path, monkeypatch):

@@ -89,12 +89,12 @@ def test_it_ends_with_its_program_though_it_loops():
 
 def test_a_small_file_takes_no_memory_and_no_time_for_ever(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reading_process, "SPARE", 1 << 27)
+    monkeypatch.setattr(reading_process, "SPARE_BYTES", 1 << 27)
     grows = "bytearray(b'x') * 2**28, __import__('time').sleep(600)"
     (tmp_path / grows).touch()
     with pytest.raises(DataError, match="far more memory"):
         told(grows)
-    monkeypatch.setattr(reading_process, "SECONDS", 0.3)
+    monkeypatch.setattr(reading_process, "SPARE_SECONDS", 0.3)
     if sys.platform == "linux":  # as in an environment of Windows
         launcher = tmp_path / "python"
         launcher.write_text(LAUNCHER.format(sys.executable))
@@ -108,8 +108,8 @@ def test_a_small_file_takes_no_memory_and_no_time_for_ever(tmp_path, monkeypatch
         told(loops)
     assert told("2 + 3") == 5
     # An honest table may be packed into a few hundredths of itself, or less.
-    monkeypatch.setattr(reading_process, "SECONDS", 0.0)
-    monkeypatch.setattr(reading_process, "A_BYTE", 1e-6)
+    monkeypatch.setattr(reading_process, "SPARE_SECONDS", 0.0)
+    monkeypatch.setattr(reading_process, "SECONDS_PER_BYTE", 1e-6)
     lines = b"a,b\n" + (b"1,2\n" * 200 + b"2,1\n") * 2_000
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(lines))
     reading = read_in_process(tmp_path / "a.csv.gz", read_in_stages, ReadOptions())

@@ -10,7 +10,7 @@ from anndata import AnnData
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.spatial_table import table_of_layer
+from napari_embedding_game.data.spatial_table import find_table_of_layer
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import AnnDataSource, FileSource
 
@@ -56,7 +56,7 @@ def read(table, image=None, **options):
 
 
 def test_rows_of_other_regions_are_left_out_and_told(adata):
-    loaded = read(table_of_layer({"adata": adata}, "cells"), labels())
+    loaded = read(find_table_of_layer({"adata": adata}, "cells"), labels())
     dataset = loaded.dataset
     wanted = adata.obs["cell"].to_numpy()[2:-3]
     assert dataset.objects.label_ids.tolist() == wanted.tolist()
@@ -71,7 +71,7 @@ def test_rows_of_other_regions_are_left_out_and_told(adata):
 
 
 def test_the_objects_of_another_image_are_found_in_the_same_way(adata):
-    table, moved = table_of_layer({"adata": adata}, "cells"), labels()
+    table, moved = find_table_of_layer({"adata": adata}, "cells"), labels()
     moved[moved == INSTANCES[0]] = 0
     source = AnnDataSource(table, "cells", labels()).with_pixels(moved)
     assert source.pixels is moved
@@ -85,7 +85,7 @@ def test_the_objects_of_another_image_are_found_in_the_same_way(adata):
 
 def test_what_the_owner_of_a_table_does_later_changes_no_map(adata):
     own = adata[2:-3].copy()  # no row is left out
-    dataset = read(table_of_layer({"adata": own}, "cells"), labels()).dataset
+    dataset = read(find_table_of_layer({"adata": own}, "cells"), labels()).dataset
     X, genes = dataset.X.copy(), dataset.expression.dense_column(0).copy()
     own.X[:] = own.obsm["X_pca"][:] = 7
     np.testing.assert_array_equal(dataset.X, X)
@@ -94,8 +94,8 @@ def test_what_the_owner_of_a_table_does_later_changes_no_map(adata):
 
 def test_the_table_is_about_the_element_that_the_layer_shows(adata):
     metadata = {"adata": adata, "name": "cells"}
-    table = table_of_layer(metadata, "cells of the left half")
+    table = find_table_of_layer(metadata, "cells of the left half")
     assert table.adata.obs_names.tolist() == adata.obs_names[2:-3].tolist()
     with pytest.raises(DataError, match=r"'blobs' has no row .* names cells, nuclei"):
-        table_of_layer(metadata | {"name": "blobs"}, "blobs")
-    assert table_of_layer({"sdata": None, "adata": None}, "cells") is None
+        find_table_of_layer(metadata | {"name": "blobs"}, "blobs")
+    assert find_table_of_layer({"sdata": None, "adata": None}, "cells") is None

@@ -95,7 +95,7 @@ def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
     assert shown.count() == 10
     linked.images[0].data = np.zeros_like(linked.images[0].data)  # as a filter does
     qtbot.waitUntil(lambda: middle(shown.pictures, 39)[0] == 0)
-    session.load(objects.subset(np.arange(40) > 0, why="too small"))
+    session.load(objects.subset(np.arange(40) > 0, reason="too small"))
     inspector.workspace.linked.set(linked)
     play()
     inspector.show()

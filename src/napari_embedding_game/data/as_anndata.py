@@ -10,7 +10,7 @@ import pandas as pd
 from napari_embedding_game.data.columns import make_names_unique
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats.matrices import build_anndata
-from napari_embedding_game.data.palette import scanpy_colors
+from napari_embedding_game.data.palette import scanpy_color_arrays
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 
@@ -62,5 +62,5 @@ def as_anndata(dataset: Dataset) -> AnnData:
     names, ids = dataset.profile_names, dataset.gene_ids
     adata = build_anndata(dataset.expression.values, obs, names, ids)
     adata.obsm[FEATURES] = dataset.X
-    adata.uns |= scanpy_colors(adata.obs, dataset.level_colors)
+    adata.uns |= scanpy_color_arrays(adata.obs, dataset.level_colors)
     return adata

@@ -54,9 +54,9 @@ class Clustering:
         codes = label_indices([*self.by_id], self.labels)
         return pd.Categorical.from_codes(codes, names)
 
-    def rows_in_cluster(self, cluster: int) -> NDArray[np.intp]:
+    def rows_in_cluster(self, cluster_id: int) -> NDArray[np.intp]:
         """Return the ascending row indices of the points in a cluster."""
-        return np.flatnonzero(self.labels == cluster)
+        return np.flatnonzero(self.labels == cluster_id)
 
 
 def clustering_from_labels(labels: NDArray[np.int32]) -> Clustering:

@@ -30,7 +30,9 @@ _NAME_OR_GROUP = re.compile(
     r"|(object|image|cell|nucleus|nuclei|instance|roi|site|field)[_\- .]?(number|no))$",
     re.IGNORECASE,
 )
-_STAYS = re.compile(rf"{TEXT.pattern}|(.*[_ ])?well([_ ]?(id|name|position))?$", re.I)
+_NEVER_ROW_NAMES = re.compile(
+    rf"{TEXT.pattern}|(.*[_ ])?well([_ ]?(id|name|position))?$", re.I
+)
 """Names of a first column that is never taken as row names, since its texts are
 data."""
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -49,7 +51,7 @@ _POSITION = re.compile(
     re.IGNORECASE,
 )
 # Coordinates of a map made elsewhere: umap_1 of a table, X_tsne 2 of an AnnData.
-_OF_A_GIVEN_MAP = re.compile(
+_EXTERNAL_MAP_AXIS = re.compile(
     r"(?P<map>X_(?!spatial).+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)"
     r"[_\- .]?\d\d?",
     re.IGNORECASE,
@@ -63,10 +65,10 @@ _MAY_BE_NUMBERS = {
 CODE = re.compile(r"0\d+")
 """Digits with a leading 0, such as 0012, which are a code and no count."""
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?\d{10}")
-_BEFORE_IT = re.compile(r"(^|[^\w.+-])[+-]?[\d.]+$")
+_NUMBER_BEFORE_EXPONENT = re.compile(r"(^|[^\w.+-])[+-]?[\d.]+$")
 """Start of a number before its exponent; an id such as
 f47ac10b-58cc-4372-a567-0e0212345678 has no such start."""
-FIRST = 100
+N_FIRST_ROWS = 100
 """Number of first rows by which most columns are recognised as not whole numbers."""
 
 
@@ -113,7 +115,7 @@ def parse_integers(column: pd.Series) -> NDArray[np.int64] | None:
     """
     types = pd.api.types
     # Most columns are measures: the first rows show it.
-    for part in (column.head(FIRST), column):
+    for part in (column.head(N_FIRST_ROWS), column):
         values = part if types.is_numeric_dtype(part) else coerce_to_numbers(part)
         if types.is_bool_dtype(values) or types.is_complex_dtype(values):
             return None
@@ -143,7 +145,9 @@ def has_huge_exponent(text: str) -> bool:
     pandas 3.0 ends the program at such a number.
     """
     starts = (one.start() for one in _HUGE_EXPONENT.finditer(text))
-    return any(_BEFORE_IT.search(text[max(0, at - 400) : at]) for at in starts)
+    return any(
+        _NUMBER_BEFORE_EXPONENT.search(text[max(0, at - 400) : at]) for at in starts
+    )
 
 
 def are_zero_padded_codes(texts: Iterable[object]) -> bool:
@@ -190,7 +194,7 @@ def is_position_name(name: object) -> bool:
 
 def is_external_map_name(name: object) -> bool:
     """Return whether a column name such as ``UMAP_1`` is an axis of an external map."""
-    return bool(_OF_A_GIVEN_MAP.fullmatch(str(name)))
+    return bool(_EXTERNAL_MAP_AXIS.fullmatch(str(name)))
 
 
 def holds_integers(column: pd.Series) -> bool:
@@ -205,7 +209,7 @@ def axes_by_external_map(columns: Iterable[object]) -> dict[str, list[str]]:
     """
     maps: dict[str, list[str]] = {}
     for column in sorted(map(str, columns)):
-        match = _OF_A_GIVEN_MAP.fullmatch(column)
+        match = _EXTERNAL_MAP_AXIS.fullmatch(column)
         if match is not None:
             maps.setdefault(match["map"], []).append(column)
     return {name: axes for name, axes in maps.items() if len(axes) in (2, 3)}
@@ -218,7 +222,7 @@ def holds_row_names(column: pd.Series) -> bool:
     heading = str(column.name)
     if heading.strip() == "" or heading.startswith("Unnamed: 0"):
         return True
-    if pd.api.types.infer_dtype(column) != "string" or _STAYS.match(heading):
+    if pd.api.types.infer_dtype(column) != "string" or _NEVER_ROW_NAMES.match(heading):
         return False
     # Numbers with a few mistakes among them are measurements, and told as such.
     return bool(coerce_to_numbers(column).notna().mean() < _MOSTLY_NUMBERS)
@@ -251,13 +255,13 @@ def to_text_levels(values: pd.Series) -> pd.Series:
 
 
 def check_columns_exist(
-    names: Sequence[str], chosen: Sequence[str], where: str
+    names: Sequence[str], chosen_columns: Sequence[str], where: str
 ) -> None:
-    """Raise DataError if `chosen` is empty or has a column that is not in `names`."""
-    if not chosen:
+    """Raise DataError if no column is chosen, or one that is not in `names`."""
+    if not chosen_columns:
         raise DataError(f"No column of {where} is chosen: choose at least one.")
-    missing = set(chosen) - set(names)
-    for name in (name for name in chosen if name in missing):
+    missing = set(chosen_columns) - set(names)
+    for name in (name for name in chosen_columns if name in missing):
         raise DataError(
             f'{where} has no column "{name}": it has {list_text(list(names))}.'
         )
@@ -296,10 +300,12 @@ def note_repeated_row_names(names: pd.Index) -> list[str]:
     ]
 
 
-def list_text(names: Sequence[str], most: int = 6) -> str:
-    """Join names by commas; of more than `most`, the first and the number of others."""
-    text = ", ".join(names[:most])
-    return text if len(names) <= most else f"{text} and {len(names) - most:,} more"
+def list_text(names: Sequence[str], n_shown: int = 6) -> str:
+    """Join the first names by commas, and add the number of further names."""
+    text = ", ".join(names[:n_shown])
+    return (
+        text if len(names) <= n_shown else f"{text} and {len(names) - n_shown:,} more"
+    )
 
 
 def number_text(number: float) -> str:
@@ -317,6 +323,6 @@ def share_text(share: float) -> str:
     return f"{share:.0%}" if share == share else ""
 
 
-def count_text(n: int, what: str) -> str:
+def count_text(n: int, noun: str) -> str:
     """Return a count and its noun in singular or plural: "1 image", "12 images"."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

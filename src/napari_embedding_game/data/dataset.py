@@ -239,18 +239,20 @@ class Dataset:
             return self.source_objects
         return self.source_objects.take(self.kept)
 
-    def subset(self, rows: NDArray[np.bool_], why: str = NOT_ON_THE_MAP) -> Dataset:
-        """Return the dataset of the rows where the mask `rows` (n,) is True.
+    def subset(
+        self, row_mask: NDArray[np.bool_], reason: str = NOT_ON_THE_MAP
+    ) -> Dataset:
+        """Return the dataset of the rows where the mask `row_mask` (n,) is True.
 
         The source rows stay the same, so that values of the subset can be expanded to
-        all source rows. The other rows are recorded as left out, for the reason `why`.
+        all source rows. The other rows are recorded as left out, for this `reason`.
         """
-        kept = self.expand_to_source_rows(rows, False)
+        kept = self.expand_to_source_rows(row_mask, False)
         removed, left_out = self.kept & ~kept, dict(self.left_out)
         if removed.any():
-            left_out[why] = removed | left_out.get(why, False)
+            left_out[reason] = removed | left_out.get(reason, False)
         return replace(
-            self, **self._take_row_fields(rows), kept=kept, left_out=left_out
+            self, **self._take_row_fields(row_mask), kept=kept, left_out=left_out
         )
 
     def reorder_source_rows(self, order: NDArray[np.integer]) -> Dataset:
@@ -409,7 +411,7 @@ class Dataset:
         parts = {"source": None, "source_obs_names": obs.index, **parts}
         whole = cls(obs=obs, source_obs=obs, kept=np.ones(len(obs), bool), **parts)
         if kept is not None and not kept.all():
-            whole = whole.subset(kept, why=MISSING_VALUES)
+            whole = whole.subset(kept, reason=MISSING_VALUES)
         return whole if left_out is None else replace(whole, left_out=left_out)
 
     def why_left_out(self) -> pd.Categorical:
@@ -445,10 +447,12 @@ class Dataset:
         return pd.api.extensions.take(values, rows, allow_fill=True, fill_value=fill)
 
 
-def _decide_roles(obs: pd.DataFrame, known: Mapping[str, Role]) -> dict[str, Role]:
+def _decide_roles(
+    obs: pd.DataFrame, known_roles: Mapping[str, Role]
+) -> dict[str, Role]:
     """Return the role of each column of ``obs``: the known role, or a guess."""
     return {
-        str(name): known.get(str(name)) or guess_role_unconverted(obs.iloc[:, at])
+        str(name): known_roles.get(str(name)) or guess_role_unconverted(obs.iloc[:, at])
         for at, name in enumerate(obs.columns)
     }
 

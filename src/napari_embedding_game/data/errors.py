@@ -32,20 +32,20 @@ class MissingValuesError(DataError):
         return f"{self.args[0]} ({remedy})."
 
 
-def check_installed(package: str, what: str, remedy: str = "") -> None:
-    """Raise DataError unless a package, which `what` needs, is installed."""
+def check_installed(package: str, needed_by: str, remedy: str = "") -> None:
+    """Raise DataError unless a package, which `needed_by` needs, is installed."""
     if find_spec(package) is None:
         raise DataError(
-            f"{what} needs {package}, which is not installed: run "
+            f"{needed_by} needs {package}, which is not installed: run "
             f"`pip install {package}`{remedy}."
         )
 
 
 @contextmanager
-def explain_damage(path: Path, kind: str) -> Iterator[None]:
+def wrap_read_errors(path: Path, file_kind: str) -> Iterator[None]:
     """Convert any exception in the block, raised while reading `path`, to a DataError.
 
-    `kind` completes "could not be read as ...", for instance "an .npz file".
+    `file_kind` completes "could not be read as ...", for instance "an .npz file".
     """
     try:
         if path.is_file() and path.stat().st_size == 0:
@@ -75,6 +75,6 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
                 "close it there, then open it again."
             ) from error
         raise DataError(
-            f"{path.name} could not be read as {kind}: the file is damaged, cut short "
-            "or of another kind than its name says; copy or export it again."
+            f"{path.name} could not be read as {file_kind}: the file is damaged, cut "
+            "short or of another kind than its name says; copy or export it again."
         ) from error

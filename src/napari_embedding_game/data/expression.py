@@ -27,7 +27,7 @@ TARGET_SUM = 10_000.0
 """Sum of the counts of each cell after normalising; also the recipe's."""
 _LARGEST_LOG1P = 20.0
 """Upper bound of log1p of any real count."""
-_SAMPLED = 100_000
+_MAX_SAMPLE = 100_000
 """Number of values inspected to recognise logarithms."""
 _BLOCK = 1 << 22
 """Number of values normalised at a time, so that no second copy is needed."""
@@ -167,7 +167,7 @@ def scale_and_log1p(counts: Any, row_factors: NDArray[np.float64]) -> Any:
 def _looks_like_log1p(profile: Any) -> bool:
     """Return whether values begin at 0, are not whole, and are small as log1p is."""
     values = profile.data if sp.issparse(profile) else profile
-    some = values[:: max(1, values.size // _SAMPLED)]
+    some = values[:: max(1, values.size // _MAX_SAMPLE)]
     if np.array_equal(some, np.round(some)):  # counted, or none
         return False
     low, high = float(np.nanmin(values)), float(np.nanmax(values))

@@ -11,7 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import AddedColumns, Dataset
-from napari_embedding_game.data.errors import DataError, check_installed, explain_damage
+from napari_embedding_game.data.errors import (
+    DataError,
+    check_installed,
+    wrap_read_errors,
+)
 from napari_embedding_game.data.formats.tables import decode_utf8
 from napari_embedding_game.data.gene_names import FoundNames, split_names
 
@@ -40,7 +44,7 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
             f"{path.name} is larger than lists of genes are "
             f"({MAX_FILE // 1_000_000} MB): choose a .gmt or text file of names."
         )
-    with explain_damage(path, "a list of genes"):
+    with wrap_read_errors(path, "a list of genes"):
         text = decode_utf8(path.read_bytes(), path.name)
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     named = [(path.stem, "\n".join(lines))]

@@ -23,7 +23,7 @@ _MIN_CELLS = 30
 _CELLS_A_LEVEL = 5
 
 
-def batch_columns(dataset: Dataset) -> list[str]:
+def find_batch_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns that can name batches, those of samples first.
 
     Columns that name cell types are last.
@@ -55,7 +55,7 @@ def check_batches(
     check_installed("harmonypy", "Harmony", ", or prepare the counts without it")
     obs = dataset.obs if kept is None else dataset.obs[kept]
     if key not in obs or not _can_be_batches(obs[key]):
-        others = ", ".join(batch_columns(dataset)) or "no column"
+        others = ", ".join(find_batch_columns(dataset)) or "no column"
         raise DataError(
             f'"{key}" of {dataset.name} cannot name batches: Harmony needs '
             f"{_MIN_CELLS} cells or more, each with one of 2 to {_MAX_LEVELS} levels, "

@@ -34,13 +34,13 @@ RowHashes: TypeAlias = Mapping[Part, NDArray[np.uint64]]
 MAX_COLUMNS = 256
 """Number of evenly spaced columns of a wide dense matrix that are hashed: these
 distinguish rows as well as all columns do, and take little time."""
-TELLING = 0.9
+MIN_DISTINCT_SHARE = 0.9
 """Share of the distinct rows of the best part that another part needs to count."""
 _ROWS, _VALUES = 4_096, 1 << 15
 """Number of rows, or of values of a dense matrix, hashed at a time: all steps then stay
 in the processor's cache, which makes them five times as fast."""
-CHANGED = "{} has changed since it was read: {}. {}"
-KEPT = (
+CHANGED_MESSAGE = "{} has changed since it was read: {}. {}"
+KEPT_MAP_REMEDY = (
     "The map is kept as it is: put the former file back, or open the new one under "
     '"Open other data".'
 )
@@ -66,10 +66,10 @@ class Identity:
         """Parts whose numbers distinguish most rows: a mask of zeros does not."""
         hashes = self.row_hashes
         n_distinct = {part: len(pd.unique(one)) for part, one in hashes.items()}
-        least = TELLING * max(n_distinct.values(), default=0)
+        least = MIN_DISTINCT_SHARE * max(n_distinct.values(), default=0)
         return [part for part, n in n_distinct.items() if n >= least]
 
-    def shares_numbers(self, other: Identity) -> bool:
+    def shares_row_hashes(self, other: Identity) -> bool:
         """Return whether both have a part of equal numbers in the same row order."""
         shared = [
             part for part in self.distinguishing_parts if part in other.row_hashes
@@ -79,7 +79,7 @@ class Identity:
 
 
 def align_rows(
-    known: Identity, found: Identity, source_name: str, remedy: str = KEPT
+    known: Identity, found: Identity, source_name: str, remedy: str = KEPT_MAP_REMEDY
 ) -> NDArray[np.intp]:
     """Return for each known row its index among the rows found, (n,).
 
@@ -95,12 +95,12 @@ def align_rows(
     n, n_found = len(known.names), len(found.names)
     if n_found != n:
         why = f"it now has {n_found:,} rows instead of {n:,}"
-        raise DataError(CHANGED.format(source_name, why, remedy))
+        raise DataError(CHANGED_MESSAGE.format(source_name, why, remedy))
     order = find_row_order(known.names, found.names)
     if order is None:
         sorted_text = "its rows stand in another order, and some have the same name"
         why = missing_row_text(known.names, found.names) or sorted_text
-        raise DataError(CHANGED.format(source_name, why, remedy))
+        raise DataError(CHANGED_MESSAGE.format(source_name, why, remedy))
     hashes, found_hashes = known.row_hashes, found.row_hashes
     if not hashes or not found_hashes:
         return order
@@ -108,12 +108,12 @@ def align_rows(
     shared = [part for part in telling if len(found_hashes.get(part, ())) == n]
     if not shared:
         why = _missing_part_text(telling[0], found_hashes)
-        raise DataError(CHANGED.format(source_name, why, remedy))
+        raise DataError(CHANGED_MESSAGE.format(source_name, why, remedy))
     for part in shared:
         if np.array_equal(hashes[part], found_hashes[part][order]):
             return order
     why = _changed_numbers_text(hashes[shared[0]], found_hashes[shared[0]], order)
-    raise DataError(CHANGED.format(source_name, why, remedy))
+    raise DataError(CHANGED_MESSAGE.format(source_name, why, remedy))
 
 
 def find_row_order(
@@ -248,10 +248,10 @@ def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
 # What has changed, in words
 
 
-def missing_row_text(known: pd.Index, found: pd.Index) -> str:
+def missing_row_text(known_names: pd.Index, found_names: pd.Index) -> str:
     """Return a clause that names the first known row that is gone; "" if none is."""
-    known, found = known.astype(str), found.astype(str)
-    gone = known[~known.isin(found)]
+    known_names, found_names = known_names.astype(str), found_names.astype(str)
+    gone = known_names[~known_names.isin(found_names)]
     return f'it has no row "{gone[0]}" any more' if len(gone) else ""
 
 

@@ -19,7 +19,7 @@ from napari_embedding_game.data.stages import Stage, Stages
 
 ROW_NAMES = "(row names)"
 """Name of the pseudo-column that holds the row names."""
-FINDING = Stage("Finding the objects")
+FINDING_STAGE = Stage("Finding the objects")
 
 
 def load_with_labels(
@@ -33,7 +33,7 @@ def load_with_labels(
     if is_table_file(path):
         return (yield from _load_table_with_labels(path, request, options))
     result = yield from load_read_result(path, options)
-    yield FINDING
+    yield FINDING_STAGE
     link = join_with_labels(_identifying_columns(result.dataset), request, path.name)
     return replace(result, dataset=apply_join(result.dataset, link), join=link)
 
@@ -43,7 +43,7 @@ def _load_table_with_labels(
 ) -> Stages[ReadResult]:
     """Join a table before its numbers are checked, so that ids are not embedded."""
     frame = yield from read_in_process(path, tables.read_frame)
-    yield FINDING
+    yield FINDING_STAGE
     table, _ = tables.split_off_row_names(frame, path.name)
     if table.shape[1] < frame.shape[1]:  # the first column, of ImageJ the numbers
         table = table.assign(**{ROW_NAMES: table.index})
@@ -70,7 +70,7 @@ def apply_join(dataset: Dataset, link: Join) -> Dataset:
         return replace(dataset, notes=notes)
     background = link.left_out[dataset.kept]
     if background.any():
-        dataset = dataset.subset(~background, why=tables.NO_OBJECT)
+        dataset = dataset.subset(~background, reason=tables.NO_OBJECT)
     return replace(
         dataset,
         source_objects=link.objects,

@@ -80,13 +80,15 @@ class Objects:
         )
         return np.asarray(mine.all(axis=1) | theirs.all(axis=1))
 
-    def match_to(self, others: Objects, named: NDArray[np.intp]) -> NDArray[np.intp]:
+    def match_to(
+        self, others: Objects, same_label_indices: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
         """Return the index of each object among `others`, (N,); -1 for no match.
 
         An object matches the object of the same box and area, whose label may be
-        another one by now. An edited object matches the object at its index in `named`
-        (N,), which has its label, if the boxes overlap and most objects match: some
-        objects lie alike in another image by chance.
+        another one by now. An edited object matches the object that has its label, at
+        its index in `same_label_indices` (N,), if the boxes overlap and most objects
+        match: some objects lie alike in another image by chance.
         """
         theirs = others._box_and_area_keys()
         row_of = {key: i for i, key in enumerate(theirs)}
@@ -94,12 +96,12 @@ class Objects:
             [row_of.get(key, -1) for key in self._box_and_area_keys()], np.intp
         )
         # Interleaved objects share a box: each stays what it is called.
-        pairs = zip(named, self._box_and_area_keys(), strict=True)
+        pairs = zip(same_label_indices, self._box_and_area_keys(), strict=True)
         stays = [i >= 0 and theirs[i] == key for i, key in pairs]
-        same = np.where(stays, named, same)
-        is_free = (named >= 0) & ~np.isin(named, same)
-        is_free &= self.overlaps_counterpart(others.take(named))
-        found = np.where((same < 0) & is_free, named, same)
+        same = np.where(stays, same_label_indices, same)
+        is_free = (same_label_indices >= 0) & ~np.isin(same_label_indices, same)
+        is_free &= self.overlaps_counterpart(others.take(same_label_indices))
+        found = np.where((same < 0) & is_free, same_label_indices, same)
         return found if 2 * (found >= 0).sum() >= min(len(self), len(others)) else same
 
     def _box_and_area_keys(self) -> list[tuple[int, ...]]:

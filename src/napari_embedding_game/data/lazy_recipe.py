@@ -37,7 +37,7 @@ CHUNK = 8_192
 """Number of cells in a chunk: 64 MB of 2,000 scaled genes."""
 
 
-def write_components(
+def write_principal_components(
     source: Path, out: Path, recipe: Recipe | None = None, space: str | None = None
 ) -> Stages[tuple[NDArray[np.int64], dict[str, Any]]]:
     """Compute principal components of raw counts by chunks and write them, in stages.

@@ -44,9 +44,9 @@ _HEXES = {
     e44343 d79486 43e4ff bc7994 6bd7ae c96bae 436ba1 6b945e 6bc943 f279bc 7986d7
     """,
 }
-_SEEN = 0.4, 0.88
+_LIGHTNESS_RANGE = 0.4, 0.88
 """Lowest and highest lightness that is visible on black and on white."""
-_OF_LIGHT = np.array([0.21, 0.72, 0.07], np.float32)
+_LIGHT_WEIGHTS = np.array([0.21, 0.72, 0.07], np.float32)
 """Weights of red, green and blue in the lightness: yellow is as bright as white."""
 _chosen = {"palette": USUAL}
 
@@ -90,8 +90,8 @@ def level_colors(
             colors[i] = named.to_rgba(text)
             if adjusts_lightness:
                 rgb = colors[i, :3]
-                lightness = np.sqrt(rgb**2 @ _OF_LIGHT)
-                rgb += np.clip(lightness, *_SEEN) - lightness
+                lightness = np.sqrt(rgb**2 @ _LIGHT_WEIGHTS)
+                rgb += np.clip(lightness, *_LIGHTNESS_RANGE) - lightness
                 rgb.clip(0, 1, out=rgb)
     return colors
 
@@ -122,7 +122,7 @@ def to_hex_colors(colors: NDArray[np.floating]) -> list[str]:
     return [f"#{level.tobytes().hex()}" for level in levels]
 
 
-def scanpy_colors(
+def scanpy_color_arrays(
     obs: pd.DataFrame, colors_by_column: Mapping[str, Mapping[str, str]]
 ) -> dict[str, NDArray[Any]]:
     """Return arrays for ``uns`` as scanpy has them: colours of each column's levels.

@@ -27,7 +27,7 @@ class PredictedLabels:
     Of n rows, see :mod:`~napari_embedding_game.session.reference.mapping`.
     """
 
-    how: AddedColumns
+    record: AddedColumns
     """Column and reference that were predicted from."""
     labels: pd.Categorical
     """(n,) predicted label of each row."""
@@ -64,5 +64,5 @@ def with_predicted_labels(
     The name is ``<label>_predicted``, with a number if the file has such a column;
     confidence, likeness and distance are further columns.
     """
-    name = predicted.how.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
-    return dataset.with_columns(name, predicted.columns_by_suffix, predicted.how)
+    name = predicted.record.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
+    return dataset.with_columns(name, predicted.columns_by_suffix, predicted.record)

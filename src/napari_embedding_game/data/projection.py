@@ -51,15 +51,15 @@ class Projection:
     max_value: float = np.inf
     """Largest magnitude of a scaled value."""
 
-    def scale_genes(self, lognorm: Any, genes: FoundNames) -> NDArray[np.float32]:
+    def scale_genes(self, lognorm: Any, match: FoundNames) -> NDArray[np.float32]:
         """Return the scaled genes of cells, (n, G); genes that are missing are 0.
 
-        ``lognorm`` (n, M) is log1p of counts normalised to ``target_sum``, and `genes`
+        ``lognorm`` (n, M) is log1p of counts normalised to ``target_sum``, and `match`
         holds the column of each gene among the M columns.
         """
-        is_matched = genes.index_of_each >= 0
+        is_matched = match.index_of_each >= 0
         values = np.zeros((lognorm.shape[0], len(self.genes)), np.float32)
-        values[:, is_matched] = to_dense(lognorm[:, genes.index_of_each[is_matched]])
+        values[:, is_matched] = to_dense(lognorm[:, match.index_of_each[is_matched]])
         values[:, is_matched] -= self.mean[is_matched]
         values /= self.std
         np.clip(values, -self.max_value, self.max_value, out=values)
@@ -81,13 +81,13 @@ class Projection:
         return {**vars(self), "genes": np.array(self.genes, dtype=object)}
 
     @classmethod
-    def from_storable(cls, stored: Mapping[str, Any], where: str) -> Projection:
+    def from_storable(cls, storable: Mapping[str, Any], where: str) -> Projection:
         """Build a projection from the dict of :meth:`to_storable`.
 
         Raises DataError that names `where`, if the parts do not fit together.
         """
         try:
-            parts = {one.name: stored[one.name] for one in fields(cls)}
+            parts = {one.name: storable[one.name] for one in fields(cls)}
             genes = tuple(map(str, parts.pop("genes")))
             parts = {
                 k: np.asarray(v, np.float32) if np.ndim(v) else float(v)

@@ -46,7 +46,7 @@ def compute_cell_quality(X: Any, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(figures)
 
 
-_LIMITED = {
+_LIMIT_COLUMNS = {
     "min_genes": ("n_genes_by_counts", "genes"),
     "max_genes": ("n_genes_by_counts", "genes"),
     "min_counts": ("total_counts", "counts"),
@@ -54,7 +54,7 @@ _LIMITED = {
     "max_mito": ("pct_counts_mt", "% mitochondrial counts"),
 }
 """Column of the quality table and noun of each limit."""
-LIMITS = tuple(_LIMITED)
+LIMITS = tuple(_LIMIT_COLUMNS)
 """Names of the recipe's limits; 0 switches a limit off."""
 
 
@@ -65,7 +65,7 @@ def find_cells_left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     """
     is_out = np.zeros(len(quality), bool)
     reasons: Reasons = {}
-    for limit, (column, _) in _LIMITED.items():
+    for limit, (column, _) in _LIMIT_COLUMNS.items():
         number, is_least = getattr(limits, limit), limit.startswith("min")
         number = max(1, number) if limit == "min_genes" else number
         values = quality.get(column, 0 * is_out)
@@ -75,16 +75,16 @@ def find_cells_left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     return reasons
 
 
-def limit_text(limit: str, number: float) -> str:
+def limit_text(limit: str, value: float) -> str:
     """Return the reason for cells beyond a limit, such as "fewer than 200 genes"."""
     than = "fewer" if limit.startswith("min") else "more"
-    words = f"{than} than {f'{number:,}'.removesuffix('.0')} {_LIMITED[limit][1]}"
+    words = f"{than} than {f'{value:,}'.removesuffix('.0')} {_LIMIT_COLUMNS[limit][1]}"
     return re.sub("^fewer than [01] genes", "no genes", words)
 
 
-def rare_gene_text(least: int) -> str:
+def rare_gene_text(min_cells: int) -> str:
     """Return in how many cells a gene below the recipe's minimum is found, as words."""
-    return f"fewer than {least:,} cells" if least > 1 else "no cell"
+    return f"fewer than {min_cells:,} cells" if min_cells > 1 else "no cell"
 
 
 def find_doublets(

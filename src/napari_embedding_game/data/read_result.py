@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.harmony import batch_columns
+from napari_embedding_game.data.harmony import find_batch_columns
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 
@@ -56,7 +56,7 @@ class ReadResult:
         is_counts = is_prepared or looks_like_counts(dataset)
         _ = dataset.expression.kind  # is known from now on
         is_mixable = is_counts or can_mix_batches(dataset)
-        names = batch_columns(dataset) if is_mixable else ()
+        names = find_batch_columns(dataset) if is_mixable else ()
         return replace(self, is_counts=is_counts, batch_columns=names)
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import (
     read_anndata_in_stages,
@@ -25,7 +25,7 @@ from napari_embedding_game.data.formats.tenx import (
 )
 from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.images.experiment import measure_folder_in_stages
-from napari_embedding_game.data.images.folder import HOW, has_image_pairs
+from napari_embedding_game.data.images.folder import PAIRING_HINT, has_image_pairs
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stages
@@ -97,7 +97,7 @@ def can_read(path: str | Path) -> bool:
     return False
 
 
-def holds_layers(path: Path) -> bool:
+def holds_layers_or_images(path: Path) -> bool:
     """Return whether a path holds napari layers or images, and no table of rows.
 
     Such are points and shapes that napari saved as .csv, and OME-Zarr.
@@ -122,7 +122,7 @@ def is_experiment(path: Path) -> bool:
 
 def _find_reader(path: Path) -> _Reader:
     """Return the reader of a file or folder; raise DataError where none can read it."""
-    with explain_damage(path, "a file or folder"):
+    with wrap_read_errors(path, "a file or folder"):
         if not path.exists():
             raise DataError(f"{path} does not exist: check the name and the folder.")
         reader = _find_folder_reader(path)
@@ -131,7 +131,8 @@ def _find_reader(path: Path) -> _Reader:
         if path.is_dir():
             raise DataError(
                 f"{path} is a folder: choose a file in it, a .zarr folder, one with a "
-                f"10x matrix.mtx, with .fcs files, or with images and labels. {HOW}"
+                f"10x matrix.mtx, with .fcs files, or with images and labels. "
+                f"{PAIRING_HINT}"
             )
         if not path.is_file():
             raise DataError(f"{path} is no ordinary file: choose a file.")

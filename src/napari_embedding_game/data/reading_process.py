@@ -36,9 +36,9 @@ from napari_embedding_game.data.stages import Stage, Stages, finish
 
 LOOK_SECONDS = 0.1
 """Interval at which the memory, and whether somebody has cancelled, is checked."""
-SPARE, TIMES = 1 << 28, 10_000
+SPARE_BYTES, MAX_BYTES_PER_BYTE = 1 << 28, 10_000
 """Bytes of memory, and bytes for each byte of a file, that no intact file needs."""
-SECONDS, A_BYTE = 4.0, 2e-5
+SPARE_SECONDS, SECONDS_PER_BYTE = 4.0, 2e-5
 """Seconds of the processor, and for each byte, that no stage of an intact file
 needs."""
 _DEFLATED = 1_032
@@ -48,7 +48,7 @@ LISTENER = "Reading process"
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", "zarr", f"{__package__}.readers")
 
 _idle: list[_Process] = []
-begun = threading.Event()
+has_window = threading.Event()
 """Set once there is a window."""
 
 
@@ -62,7 +62,7 @@ def read_in_process(
     :data:`LOOK_SECONDS`. Raises what `read` raises, and DataError if the process took
     too much memory or time, or broke off.
     """
-    if not begun.is_set():
+    if not has_window.is_set():
         result = read(path, *values, **options)
         return (yield from result) if isinstance(result, Generator) else result
     process = _take_idle_process()
@@ -74,7 +74,7 @@ def read_in_process(
     except BaseException:
         process.kill()
         raise
-    _keep_idle(process)
+    _keep_idle_or_kill(process)
     if kind == "error":
         raise content
     return content
@@ -82,9 +82,9 @@ def read_in_process(
 
 def start_reading_process() -> None:
     """Start a reading process if none is idle, so that a first file is read at once."""
-    begun.set()
+    has_window.set()
     with suppress(DataError):  # the first file says so
-        _keep_idle(_take_idle_process())
+        _keep_idle_or_kill(_take_idle_process())
 
 
 def _take_idle_process() -> _Process:
@@ -102,7 +102,7 @@ def _take_idle_process() -> _Process:
         ) from error
 
 
-def _keep_idle(process: _Process) -> None:
+def _keep_idle_or_kill(process: _Process) -> None:
     """Keep a process for the next file; kill it if another one is idle already."""
     if _idle:
         process.kill()
@@ -160,9 +160,9 @@ class _Process:
             if kind != "stage":
                 return kind, content
             if content is None:  # now it begins, with all libraries
-                before, most_here = used, SPARE + TIMES * size
+                before, most_here = used, SPARE_BYTES + MAX_BYTES_PER_BYTE * size
             if content is not stage:
-                begun, patience = seconds, SECONDS + A_BYTE * size
+                begun, patience = seconds, SPARE_SECONDS + SECONDS_PER_BYTE * size
             stage = content or stage
             yield stage
 

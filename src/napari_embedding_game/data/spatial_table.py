@@ -35,7 +35,9 @@ class SpatialTable:
     """Sentence on the rows left out; "" if all rows are about the layer."""
 
 
-def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable | None:
+def find_table_of_layer(
+    metadata: Mapping[str, Any], layer_name: str
+) -> SpatialTable | None:
     """Return the table rows that annotate a layer; None for a layer without a table.
 
     ``name`` in the metadata is the element's name in SpatialData, by default the

@@ -87,7 +87,7 @@ def find_finite_rows(
 
 def check_magnitude_and_variation(X: Matrix, where: str) -> None:
     """Raise DataError if numbers are too large or all rows of `X` are the same."""
-    lowest, highest = column_range(X)
+    lowest, highest = column_extremes(X)
     if max(-float(lowest.min()), float(highest.max())) > _MAX_NUMBER:
         raise DataError(
             f"{where} has numbers larger than {_MAX_NUMBER:.0e}, too large to compare "
@@ -98,14 +98,14 @@ def check_magnitude_and_variation(X: Matrix, where: str) -> None:
 
 def check_rows_differ(X: Matrix, where: str) -> None:
     """Raise DataError if all rows of `X` are the same."""
-    if np.array_equal(*column_range(X)):
+    if np.array_equal(*column_extremes(X)):
         raise DataError(
             f"{where} is constant: all {X.shape[0]} rows are the same, so there is "
             "nothing to map; choose other columns or another space."
         )
 
 
-def column_range(X: Matrix) -> tuple[Any, Any]:
+def column_extremes(X: Matrix) -> tuple[Any, Any]:
     """Return the lowest and the highest value of each column, (D,) each."""
     lowest, highest = X.min(axis=0), X.max(axis=0)
     if sp.issparse(X):

@@ -55,7 +55,7 @@ from napari_embedding_game.core.settings import (
     resolve_n_neighbors,
 )
 from napari_embedding_game.data.columns import KEY
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.export.anndata_result import to_storable_obs
 from napari_embedding_game.data.export.result import installed_versions, to_storable
 from napari_embedding_game.data.formats.anndata import to_readable_root
@@ -193,7 +193,7 @@ def map_large_file(
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
     from napari_embedding_game.data.lazy_recipe import (
         read_counts_shape,
-        write_components,
+        write_principal_components,
     )
 
     log = report or (lambda _: None)
@@ -201,7 +201,7 @@ def map_large_file(
     model = EmbeddingGame(**to_parameters(settings))
     validate_transform(model.method, model.metric)
     rows, file_rows, recipe_facts = None, None, dict[str, Any]()
-    with explain_damage(source, "a file of AnnData, or an array of zarr"):
+    with wrap_read_errors(source, "a file of AnnData, or an array of zarr"):
         if recipe:
             n_rows = read_counts_shape(source, space)[0]
         else:
@@ -217,8 +217,8 @@ def map_large_file(
         if rows is None:
             folder = TemporaryDirectory(dir=out.resolve().parent, prefix=".recipe_")
             path = Path(closing.enter_context(folder)) / "components.zarr"
-            with explain_damage(source, "a file of AnnData"):
-                stages = write_components(source, path, space=space)
+            with wrap_read_errors(source, "a file of AnnData"):
+                stages = write_principal_components(source, path, space=space)
                 file_rows, recipe_facts = finish(stages, lambda stage: log(stage.text))
             rows = LazyRows(path)
         log("Drawing the reference")
@@ -262,7 +262,7 @@ def read_obs(
     """
     if is_zarr_array(source):
         return pd.DataFrame(index=pd.RangeIndex(n_rows).astype(str))
-    with explain_damage(source, "a file of AnnData"), open_store(source) as root:
+    with wrap_read_errors(source, "a file of AnnData"), open_store(source) as root:
         stored = to_readable_root(root, source)["obs"]
         obs: pd.DataFrame = read_element(stored, source.name, "its table obs")
     obs = obs.set_axis(obs.index.astype(str))

@@ -204,7 +204,7 @@ class MapTree:
         if _are_measured(current, dataset):
             is_same = known.names.equals(found.names)
             return not is_same or _have_objects_moved(current, dataset)
-        return len(known.names) != len(found.names) and known.shares_numbers(found)
+        return len(known.names) != len(found.names) and known.shares_row_hashes(found)
 
     def reload(self, dataset: Dataset) -> bool:
         """Show a new reading of the same source; return False if its rows are others.

@@ -24,7 +24,11 @@ from napari_embedding_game.data.images.experiment import (
 from napari_embedding_game.data.images.join import JoinRequest, join_with_labels
 from napari_embedding_game.data.images.measure import measure_labels_in_stages
 from napari_embedding_game.data.images.nuclei import measure_nuclei_in_stages
-from napari_embedding_game.data.label_join import FINDING, apply_join, load_with_labels
+from napari_embedding_game.data.label_join import (
+    FINDING_STAGE,
+    apply_join,
+    load_with_labels,
+)
 from napari_embedding_game.data.loader import apply_recipe_or_mixing, load_read_result
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -153,7 +157,7 @@ class AnnDataSource(Source):
         result = yield from apply_recipe_or_mixing(replace(result, columns=()), options)
         dataset = result.dataset
         if self.labels is not None:
-            yield FINDING
+            yield FINDING_STAGE
             assert dataset.source_obs is not None
             column = self.table.instance_key
             request = JoinRequest(self.layer_name, self.labels, column=column)
@@ -188,7 +192,7 @@ class FeaturesSource(Source):
         """Read and check it, and find the object of each row."""
         link = None
         if self.request is not None:
-            yield FINDING
+            yield FINDING_STAGE
             where = f"the table of '{self.layer_name}'"
             link = join_with_labels(self.features, self.request, where)
             options = replace(options, id_column=link.column)

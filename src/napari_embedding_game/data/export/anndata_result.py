@@ -38,7 +38,7 @@ from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tenx import read_counts
 from napari_embedding_game.data.identity import Identity, align_rows
-from napari_embedding_game.data.palette import scanpy_colors
+from napari_embedding_game.data.palette import scanpy_color_arrays
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -57,7 +57,7 @@ NOT_WRITTEN = (
     "Nothing was saved, as the result is written beside what it holds: put the former "
     "file back, or save a table (.csv)."
 )
-OF_A_MAP = (*_FIGURES, "left_out", "landmark", "stability")
+MAP_COLUMNS = (*_FIGURES, "left_out", "landmark", "stability")
 """Columns of a former map that a new map may lack."""
 
 
@@ -125,7 +125,7 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
             f"{source} is no longer there, but the result is written beside what it "
             "held: put it back, or save the result as .csv."
         )
-    if source is None or not is_kept_in_h5ad(source):
+    if source is None or not h5ad_contains_source(source):
         write_h5ad(_dataset_to_anndata(dataset), target)
     elif (is_h5ad := source.name.lower().endswith(".h5ad")) and not has_array_tables(
         source
@@ -138,7 +138,7 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
     _add_result_to_file(dataset, result, target)
 
 
-def is_kept_in_h5ad(source: Path) -> bool:
+def h5ad_contains_source(source: Path) -> bool:
     """Return whether the .h5ad file of a map holds all that its source holds.
 
     This is so for AnnData and for counts; for tables and arrays it holds the rows.
@@ -150,7 +150,7 @@ def is_kept_in_h5ad(source: Path) -> bool:
 def build_result_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
     """Build an AnnData of a dataset's profile and metadata, with the result."""
     adata = _dataset_to_anndata(dataset)
-    parts = _result_parts(dataset, result)
+    parts = _collect_result_parts(dataset, result)
     adata.obs = adata.obs.assign(**parts["obs"])
     adata.obsm.update(parts["obsm"])
     adata.uns.update(parts["uns"])
@@ -172,7 +172,7 @@ def _dataset_to_anndata(dataset: Dataset) -> AnnData:
     obs = to_storable_obs(obs).set_axis(dataset.source_obs_names.astype(str))
     values = dataset.expand_to_source_rows(dataset.profile)
     adata = build_anndata(values, obs, dataset.profile_names, dataset.gene_ids)
-    adata.uns |= scanpy_colors(obs, dataset.level_colors)
+    adata.uns |= scanpy_color_arrays(obs, dataset.level_colors)
     element = split_space(dataset.space)
     if element is not None and element[0] == "obsm":
         adata.obsm[element[1]] = dataset.expand_to_source_rows(dataset.X)
@@ -215,8 +215,8 @@ def _add_result_to_file(
         if (components := f"uns/{KEY}/components") in file:  # of a former map
             used_keys.discard(read_elem(file[components]))
     indices = _source_row_of_file_rows(dataset, target)
-    new = _result_parts(dataset, result, indices, used_keys)
-    old_columns = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
+    new = _collect_result_parts(dataset, result, indices, used_keys)
+    old_columns = [f"{KEY}_{name}" for name in (*MAP_COLUMNS, "annotation")]
     obs = obs.drop(columns=old_columns, errors="ignore").assign(**new["obs"])
     parts = {group: new[group] for group in ("obsm", "uns")}
     n_bytes = obs.memory_usage(deep=True).sum() + len(pickle.dumps(parts))
@@ -243,7 +243,7 @@ def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]
     source. Raises DataError if the source has changed.
     """
     source = dataset.source
-    if source is None or not is_kept_in_h5ad(source):  # it is of the rows at hand
+    if source is None or not h5ad_contains_source(source):  # it is of the rows at hand
         return np.arange(dataset.n_source_rows)
     known = Identity.from_dataset(dataset)
     order = align_rows(
@@ -263,7 +263,7 @@ def _list_contents(file: Any) -> set[str]:
     return {f"{x}['{key}']" for x, key in items if not key.endswith("_colors")}
 
 
-def check_nothing_lost(former: Path, new: Path) -> None:
+def check_foreign_entries_kept(former_file: Path, new_file: Path) -> None:
     """Raise DataError if other programs have added entries to the file of a map.
 
     Such entries, a UMAP or a column, are absent from the new file.
@@ -272,9 +272,9 @@ def check_nothing_lost(former: Path, new: Path) -> None:
     from anndata.io import read_elem
 
     path = f"uns/{KEY}/contents"
-    if not h5py.is_hdf5(former):
+    if not h5py.is_hdf5(former_file):
         return
-    with h5py.File(former) as old, h5py.File(new) as file:
+    with h5py.File(former_file) as old, h5py.File(new_file) as file:
         if path not in old:
             return
         lost = sorted(
@@ -282,7 +282,7 @@ def check_nothing_lost(former: Path, new: Path) -> None:
         )
     if lost:
         raise DataError(
-            f"{former.name} holds {list_text(lost, 3)}, which another program has "
+            f"{former_file.name} holds {list_text(lost, 3)}, which another program has "
             "added and this would take away: choose another name."
         )
 
@@ -290,7 +290,7 @@ def check_nothing_lost(former: Path, new: Path) -> None:
 # What goes into it
 
 
-def _result_parts(
+def _collect_result_parts(
     dataset: Dataset,
     result: EmbeddingResult,
     source_rows: Any = slice(None),
@@ -309,7 +309,7 @@ def _result_parts(
     uns: dict[str, Any] = {KEY: _build_record(dataset, result, key)}
     if colors := {x.name: x.color for x in result.groups.clusters if x.color}:
         levels = {name: {UNASSIGNED: GREY, **colors} for name in _COLORED}
-        uns |= scanpy_colors(pd.DataFrame(obs), levels)
+        uns |= scanpy_color_arrays(pd.DataFrame(obs), levels)
     of_rows = [
         {name: x[source_rows] for name, x in part.items()} for part in (obs, obsm)
     ]

@@ -15,7 +15,7 @@ import psutil
 
 from napari_embedding_game.data.errors import DataError
 
-_HELD = (0.05, 0.2, 0.8)
+_RETRY_SECONDS = (0.05, 0.2, 0.8)
 """Seconds between attempts while another program, such as OneDrive, holds the old
 file."""
 
@@ -44,7 +44,7 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
                 os.fsync(file.fileno())
             if mode is not None:
                 temporary.chmod(mode)
-            for seconds in (*_HELD, None):
+            for seconds in (*_RETRY_SECONDS, None):
                 try:
                     os.replace(temporary, target)
                     break

@@ -33,7 +33,7 @@ _GREY, _EDGE = "#999999", "#555555"
 Points = NDArray[np.floating]
 Name = tuple[str, NDArray[np.floating]]
 """A text on a map, and its position (d,) among the points."""
-_NOWHERE = np.empty((0, 2))
+_NO_POINTS = np.empty((0, 2))
 Key = Sequence[tuple[str, Any]]
 """Legend entries: names, each with its colour."""
 
@@ -193,7 +193,7 @@ class MapPlot(Plot):
 
 # Genes in groups
 
-SIZE_EXPONENT, LARGEST = 1.5, 0.9
+SIZE_EXPONENT, MAX_DIAMETER = 1.5, 0.9
 """Power of a share by which the area of a dot grows, as in scanpy, and the largest
 diameter: it just fits into its tile of side 1."""
 _MAX_SHARES = 5
@@ -247,7 +247,9 @@ class DotPlot(ExpressionPlot):
 
     def _paint_tiles(self, axes: Any, colors: Points) -> None:
         down, across = np.indices(colors.shape[:2], float).reshape(2, -1)
-        sizes = LARGEST * np.nan_to_num(self.shares.T.ravel()) ** (SIZE_EXPONENT / 2)
+        sizes = MAX_DIAMETER * np.nan_to_num(self.shares.T.ravel()) ** (
+            SIZE_EXPONENT / 2
+        )
         _add_discs(axes, np.column_stack([across, down]), sizes, colors.reshape(-1, 4))
         self._add_size_legend(axes)
 
@@ -256,7 +258,7 @@ class DotPlot(ExpressionPlot):
         n_dots = min(len(self.genes), _MAX_SHARES)
         x, shares = len(self.groups) + 0.3, np.arange(1, n_dots + 1) / n_dots
         positions = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
-        sizes = LARGEST * shares ** (SIZE_EXPONENT / 2)
+        sizes = MAX_DIAMETER * shares ** (SIZE_EXPONENT / 2)
         _add_discs(axes, positions, sizes, _GREY).set_clip_on(False)
         for y, share in enumerate(shares):
             axes.text(x + 0.7, y, f"{share:.0%}", va="center", size="small")
@@ -298,11 +300,11 @@ class ViolinPlot(ExpressionPlot):
 
 # Two groups compared
 
-SURE, LARGE = 0.05, 1.0
+MAX_P, MIN_CHANGE = 0.05, 1.0
 """Adjusted p-value and log2 fold change from which a gene is highlighted."""
 MAX_CHANGE, MIN_P = 10.0, 1e-300
 """Limits beyond which a gene is painted at the edge."""
-USUAL = 0.99
+USUAL_SHARE = 0.99
 """Share of the not significant genes that fit into the axis in any case."""
 N_NAMED = 10
 """Number of genes on each side that are labelled, where there is room."""
@@ -335,7 +337,7 @@ class VolcanoPlot(Plot):
         """
         positions = self.gene_positions()
         x, y = positions.T
-        stands_out = (y > -np.log10(SURE)) & (abs(x) > LARGE)
+        stands_out = (y > -np.log10(MAX_P)) & (abs(x) > MIN_CHANGE)
         is_finite = np.isfinite(x)
         look: Any = {"s": 6.0, "linewidths": 0, "rasterized": len(x) > MAX_VECTOR}
         axes.scatter(*positions[is_finite & ~stands_out].T, c=_GREY, **look)
@@ -348,9 +350,9 @@ class VolcanoPlot(Plot):
         axes.set_xlabel("log2 fold change\n← lower · in the first · higher →")
         axes.set_ylabel("−log10 adjusted p")
         line: Any = {"color": "#888888", "linewidth": 0.5, "linestyle": (0, (4, 3))}
-        for change in (-LARGE, LARGE):
+        for change in (-MIN_CHANGE, MIN_CHANGE):
             axes.axvline(change, **line)
-        axes.axhline(-np.log10(SURE), **line)
+        axes.axhline(-np.log10(MAX_P), **line)
         axes.spines[["top", "right"]].set_visible(False)
         axes.figure.draw_without_rendering()
         genes, boxes = np.flatnonzero(stands_out), list[Any]()
@@ -374,9 +376,9 @@ def clip_changes_to_axis(changes: Points, p_values: Points) -> Points:
     """
     size = np.abs(changes)
     is_finite = np.isfinite(changes)
-    usual = np.quantile(size[is_finite], USUAL) if is_finite.any() else 0.0
-    sure = size[is_finite & (p_values < SURE)].max(initial=0.0)
-    limit = min(max(usual, sure, 2 * LARGE), MAX_CHANGE)
+    usual = np.quantile(size[is_finite], USUAL_SHARE) if is_finite.any() else 0.0
+    sure = size[is_finite & (p_values < MAX_P)].max(initial=0.0)
+    limit = min(max(usual, sure, 2 * MIN_CHANGE), MAX_CHANGE)
     return np.asarray(np.clip(changes, -limit, limit))
 
 
@@ -444,7 +446,7 @@ def _color_mapper(plot: Any) -> Any:
     return ScalarMappable(Normalize(*plot.limits), ListedColormap(plot.scale))
 
 
-SEEN = 2.0
+MAX_BAR_INCHES = 2.0
 """Inches of a colour bar that stay visible where a figure is scrolled."""
 
 
@@ -460,7 +462,9 @@ def add_colorbar(
         ax=axes,
         pad=0.01 if is_above else 0.05,
         panchor=False,
-        shrink=min(0.7, SEEN / axes.figure.get_figwidth()) if is_above else 0.7,
+        shrink=min(0.7, MAX_BAR_INCHES / axes.figure.get_figwidth())
+        if is_above
+        else 0.7,
         anchor=(0.0, 0.5),
         location=location,
         format=PercentFormatter(1.0) if is_share else None,
@@ -499,26 +503,28 @@ def add_legend(axes: Any, key: Key, title: str) -> None:
 
 def _place_text(
     axes: Any,
-    name: Name,
+    name_and_position: Name,
     offsets: Sequence[tuple[str, float, float]],
     boxes: list[Any],
     *,
     may_be_left_out: bool = False,
-    over: Points = _NOWHERE,
+    avoided_points: Points = _NO_POINTS,
     **style: Any,
 ) -> None:
     """Write a name on axes of final size, so that it covers no other name.
 
     `offsets` are tried in turn: the end of the text ("left", "center" or "right") and
     its distance to the right of the position and up, in heights of a letter. The offset
-    that covers the fewest points `over` (n, 2) is taken. Without room the name is left
-    out if it `may_be_left_out`, else written over other names. Appends the box of the
-    new text to `boxes` in place.
+    that covers the fewest of the `avoided_points` (n, 2) is taken. Without room the
+    name is left out if it `may_be_left_out`, else written over other names. Appends the
+    box of the new text to `boxes` in place.
     """
     look = {"textcoords": "offset points", "va": "center", "in_layout": False, **style}
-    text = axes.annotate(escape_dollars(name[0]), name[1], (0, 0), **look)
+    text = axes.annotate(
+        escape_dollars(name_and_position[0]), name_and_position[1], (0, 0), **look
+    )
     inside, height = axes.get_window_extent(), text.get_size()
-    pixels = axes.transData.transform(over)
+    pixels = axes.transData.transform(avoided_points)
 
     def covers(offset: tuple[str, float, float]) -> tuple[bool, int]:
         side, right, up = offset

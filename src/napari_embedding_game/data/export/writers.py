@@ -13,7 +13,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export import atomic, plots
 from napari_embedding_game.data.export.anndata_result import (
-    check_nothing_lost,
+    check_foreign_entries_kept,
     result_frame,
     write_anndata,
 )
@@ -59,7 +59,7 @@ def write_result(dataset: Dataset, result: EmbeddingResult, path: str | Path) ->
     with atomic.atomic_write(path) as temporary:
         writer(dataset, result, temporary)
         if result.session is not None:  # a person replaces the file of a map
-            check_nothing_lost(path, temporary)
+            check_foreign_entries_kept(path, temporary)
 
 
 def write_map_figure(

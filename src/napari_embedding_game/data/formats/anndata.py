@@ -25,7 +25,7 @@ from napari_embedding_game.data.columns import (
     note_repeated_row_names,
 )
 from napari_embedding_game.data.dataset import Dataset, Matrix, is_pairwise_space
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.expression import (
     Expression,
     GeneKind,
@@ -58,7 +58,7 @@ from napari_embedding_game.data.validation import (
 if TYPE_CHECKING:
     from anndata import AnnData
 
-OF_DISTANCES = (
+DISTANCES_NOTE = (
     "Laid out by the neighbours of the file, as scanpy's pp.neighbors found them."
 )
 RAW_HOLDS_COUNTS = "Genes are not compared by .raw, because it holds counts."
@@ -192,7 +192,7 @@ def read_whole_anndata(path: Path) -> AnnData:
 
 def has_array_tables(path: Path) -> bool:
     """Return whether the tables of an .h5ad file are arrays, as in anndata 0.6."""
-    with explain_damage(path, "an .h5ad file"), store.open_store(path) as file:
+    with wrap_read_errors(path, "an .h5ad file"), store.open_store(path) as file:
         return store.is_array(file["obs"])
 
 
@@ -227,7 +227,7 @@ def _open_cells_group(path: Path) -> Iterator[tuple[Any, list[str]]]:
     Raises DataError for damage, or if there is no such group.
     """
     kind = "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
-    with explain_damage(path, kind), store.open_store(path) as file:
+    with wrap_read_errors(path, kind), store.open_store(path) as file:
         root, notes = file, list[str]()
         if "obs" not in file and "tables" in file:  # SpatialData
             first, *others = tables = sorted(file["tables"])
@@ -298,7 +298,7 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         options,
         name=source.name,
         source=source.path,
-        notes=[*notes, *([OF_DISTANCES] if are_pairs else [])],
+        notes=[*notes, *([DISTANCES_NOTE] if are_pairs else [])],
         profile=X if profile is values else profile,
         profile_names=genes,
         has_expression=profile is not None,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data import row_images
 from napari_embedding_game.data.dataset import Dataset, Matrix
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.formats.matrices import dataset_from_matrix
 from napari_embedding_game.data.formats.tables import TABLES, read_frame
 from napari_embedding_game.data.identity import hash_rows
@@ -32,7 +32,7 @@ from napari_embedding_game.data.validation import check_shape, to_sufficient_pre
 
 # Names under which the array to embed is usually stored, the likeliest first.
 _USUAL_NAMES = ("X", "data", "x", "features", "embedding", "embeddings", "images")
-_BESIDE = "_text"
+_SIDE_TABLE_SUFFIX = "_text"
 """Suffix of the name of a table beside an array file that describes its rows."""
 _PICKLE = (
     "{} holds Python objects (a pickle) instead of numbers, which could run any "
@@ -52,7 +52,7 @@ def read_arrays_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
     metadata, row by row.
     """
     yield Stage(f"Reading {path.name}")
-    with explain_damage(path, f"a NumPy {path.suffix.lower()} file"):
+    with wrap_read_errors(path, f"a NumPy {path.suffix.lower()} file"):
         arrays, notes = _load_plain_arrays(path)
     yield Stage("Checking the numbers")
     embeddable = _find_embeddable_names(arrays, path.name)
@@ -198,7 +198,9 @@ def _to_pandas_types(array: NDArray[Any]) -> NDArray[Any]:
 
 def _find_side_table(path: Path) -> list[Path]:
     """Return the first table whose name says that it describes a file's rows, or []."""
-    names = (path.with_name(path.stem + _BESIDE + ending) for ending in TABLES)
+    names = (
+        path.with_name(path.stem + _SIDE_TABLE_SUFFIX + ending) for ending in TABLES
+    )
     return [one for one in names if one.is_file()][:1]
 
 

@@ -25,7 +25,7 @@ from napari_embedding_game.data.columns import (
     make_names_unique,
 )
 from napari_embedding_game.data.dataset import CYTOMETRY
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.formats.matrices import dataset_from_matrix
 from napari_embedding_game.data.identity import hash_table_rows
 from napari_embedding_game.data.limits.memory import check_fits
@@ -38,7 +38,7 @@ FLOW, MASS, STORED = "arcsinh(x / 150)", "arcsinh(x / 5)", "values as stored"
 COFACTORS = {FLOW: 150.0, MASS: 5.0, STORED: None}
 """Cofactor of each scale of the channels that can be embedded; the usual ones."""
 ENDING = ".fcs"
-_READ = 8
+_BYTES_PER_BYTE = 8
 """Largest memory that a file takes, for each of its bytes."""
 _PAIR = rb"(?s)[^D]+D((?:[^D]|DD)*)D|.+"
 """Pattern of a keyword and its value, D being the delimiter; or of text without
@@ -47,7 +47,7 @@ _ORDERS = "1,2,3,4", "1,2", "4,3,2,1", "2,1"
 """Values of the keyword for the order of bytes."""
 _MASS = re.compile(r"\(?[A-Z][a-z]?\d{2,3}\)?D[id]")
 """Names of channels for metals, such as Er168Di."""
-_BESIDE = re.compile(
+_NO_STAIN = re.compile(
     r"(time|event|cell_length|center|offset|width|residual|fsc|ssc|fs[- ]|ss[- ]).*",
     re.IGNORECASE,
 )
@@ -75,7 +75,7 @@ def _describe_channels(detectors: list[str], markers: list[str]) -> pd.DataFrame
     is_marked = (table["marker"] != "") & (table["marker"] != table["detector"])
     long_names = table["marker"] + " (" + table["detector"] + ")"
     names = pd.Index(long_names.where(is_marked, table["detector"]))
-    measures = ~table["detector"].str.fullmatch(_BESIDE)
+    measures = ~table["detector"].str.fullmatch(_NO_STAIN)
     table = table.assign(measures=measures, is_marked=is_marked)
     return table.set_axis(pd.Index(make_names_unique(names)))
 
@@ -121,8 +121,8 @@ def read_fcs_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     read = []
     for number, file in enumerate(files):
         yield Stage(f"Reading {file.name}", number / len(files))
-        with explain_damage(file, "an .fcs file of cytometry"):
-            check_fits(_READ * n_bytes, path.name, "its events")
+        with wrap_read_errors(file, "an .fcs file of cytometry"):
+            check_fits(_BYTES_PER_BYTE * n_bytes, path.name, "its events")
             read.append(_read_events(file))
     events, channels, notes = _concatenate_files(read, files, path.name)
     check_shape(events.shape, path.name)

@@ -142,7 +142,7 @@ def _standardise_columns(
     and notes. Kept rows have mean 0 and standard deviation 1 in the first, other rows
     NaN.
     """
-    lowest, highest = validation.column_range(raw[is_kept])
+    lowest, highest = validation.column_extremes(raw[is_kept])
     varying = np.asarray(lowest < highest)
     constant = np.asarray(names, object)[~varying].tolist()
     names = np.asarray(names, object)[varying].tolist()

@@ -23,11 +23,11 @@ from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.sparse_structure import validate_indptr, validate_sparse
 
 _TEXT_BYTES = 80  # a short text as a Python object
-_LOOKED_AT = 1 << 22  # values looked at to recognise what a matrix holds
+_MAX_SAMPLE = 1 << 22  # values looked at to recognise what a matrix holds
 _METADATA = (".zarray", "zarr.json")
 _CODEC_KEYS = ("compressor", "filters", "codecs", "index_codecs")
 # Compressors, filters and codecs that only rearrange bytes.
-_HARMLESS = {
+_HARMLESS_CODECS = {
     *("blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"),
     *("crc32", "crc32c", "adler32", "fletcher32"),
     *("bitround", "delta", "fixedscaleoffset", "packbits", "quantize", "shuffle"),
@@ -167,7 +167,7 @@ def first_values(item: Any) -> NDArray[Any]:
         return np.asarray(item.data if sp.issparse(item) else item)
     values = item if is_array(item) else item["data"]
     width = max(1, math.prod(map(int, values.shape[1:])))
-    return np.asarray(values[: max(1, _LOOKED_AT // width)])
+    return np.asarray(values[: max(1, _MAX_SAMPLE // width)])
 
 
 def _check_hdf5_links(file: Any, where: str) -> None:
@@ -215,7 +215,7 @@ def _check_codecs(entry: dict[str, Any], where: str) -> None:
         codecs = named if isinstance(named, list) else [named]
         for codec in (codec for codec in codecs if isinstance(codec, dict)):
             name = str(codec.get("id", codec.get("name", "")))
-            if name.removeprefix("numcodecs.") not in _HARMLESS:
+            if name.removeprefix("numcodecs.") not in _HARMLESS_CODECS:
                 raise DataError(
                     f'{where} stores numbers by "{name}", which could run any '
                     "program and is never used: write it again with AnnData's "

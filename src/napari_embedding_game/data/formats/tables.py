@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import columns
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.formats.matrices import dataset_from_matrix
 from napari_embedding_game.data.gene_names import (
     ENSEMBL,
@@ -46,9 +46,9 @@ _IDS = "gene_ids"
 """Keys of the ``attrs`` of a frame: notes on how it was read, and ids as in a
 Dataset."""
 # What a table of text takes in memory, at least, for each byte of the file.
-_PARSED = 8
+_BYTES_PER_CHARACTER = 8
 # Letters of a text that are looked through at a time.
-_SCANNED = 1 << 24
+_CHUNK_CHARACTERS = 1 << 24
 # With fewer other measurements, x and y are what the table is about.
 _MIN_BESIDE_POSITIONS = 2
 # A number with a point or a comma, and which.
@@ -65,7 +65,7 @@ MISSING = [
 """Texts that stand for a missing value; "None" is kept, as it may be a treatment."""
 _MARKS = ((",", "."), (".", ","))
 """Marks of decimals and of thousands."""
-_CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
+_SEPARATOR_NAMES = {",": "comma", "\t": "tab", ";": "semicolon"}
 # What the column of gene names is called, names of genes, and of cells of 10x.
 _GENES = re.compile(
     r"(hgnc|mgi|ensembl)?[_\- .]?(genes?|symbols?|gene[_\- .]?(ids?|names?|symbols?))"
@@ -374,8 +374,10 @@ def read_frame(path: Path) -> pd.DataFrame:
     file is damaged, or too large.
     """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
-    with explain_damage(path, f"a {kind} table"):
-        content = memory.read_unpacked(path, 1 if kind == ".parquet" else _PARSED)
+    with wrap_read_errors(path, f"a {kind} table"):
+        content = memory.read_unpacked(
+            path, 1 if kind == ".parquet" else _BYTES_PER_CHARACTER
+        )
         if kind == ".parquet":
             return _parse_parquet(content, path.name)
         return _parse_text(decode_utf8(content, path.name), kind, path.name)
@@ -401,7 +403,9 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     n_values = file.metadata.num_rows * max(1, file.metadata.num_columns)
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
     n_bytes = sum(one.total_byte_size for one in groups)  # more of long texts
-    memory.check_fits(max(n_bytes, 2 * _PARSED * n_values), where, "its table")
+    memory.check_fits(
+        max(n_bytes, 2 * _BYTES_PER_CHARACTER * n_values), where, "its table"
+    )
     table = file.read()
     names = columns.make_names_unique(pd.Index(table.column_names))
     known = table.schema.metadata  # which of them pandas had as row names
@@ -472,7 +476,8 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         note = " ".join(str(error).split()).removesuffix(".")
         raise DataError(
             f"{where} is no table that can be read ({note}): put what has a "
-            f"{_CALLED[separator]} in it into quotation marks, and close all of them."
+            f"{_SEPARATOR_NAMES[separator]} in it into quotation marks, and close all "
+            "of them."
         ) from error
     others = frame.select_dtypes(exclude="number").drop(columns=codes)
     for name in filter(lambda name: _is_text_column(others[name]), others):
@@ -510,8 +515,8 @@ def _find_late_codes(
 def _has_padded_number(text: str, separator: str) -> bool:
     """Return whether any value in the text begins with a 0 and another digit."""
     starts = [ord(one) for one in (separator, "\n", "\r", '"', " ")]
-    for first in range(0, len(text), _SCANNED):
-        part = text[max(0, first - 1) : first + _SCANNED + 1]
+    for first in range(0, len(text), _CHUNK_CHARACTERS):
+        part = text[max(0, first - 1) : first + _CHUNK_CHARACTERS + 1]
         codes = np.frombuffer(part.encode("ascii", "replace"), np.uint8)
         before, zero, after = codes[:-2], codes[1:-1], codes[2:]
         is_padded = (zero == ord("0")) & (after >= ord("0")) & (after <= ord("9"))
@@ -591,8 +596,8 @@ def _accept_unnamed_row_names(
         )
     if frame.iloc[:, -1].isna().all():
         raise DataError(
-            f"{where} has a {_CALLED[separator]} at the end of each line, as if more "
-            "values followed: remove it, or add one to the line of names too."
+            f"{where} has a {_SEPARATOR_NAMES[separator]} at the end of each line, as "
+            "if more values followed: remove it, or add one to the line of names too."
         )
     frame.index = pd.Index(frame.index.tolist(), dtype=object)  # no RangeIndex
     note = "Taken as row names: the first value of each line, which has no heading."

@@ -15,7 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from napari_embedding_game.data.columns import make_gene_names_unique
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.formats import store
 from napari_embedding_game.data.formats.anndata import read_adata_in_stages
 from napari_embedding_game.data.formats.matrices import build_anndata
@@ -55,7 +55,7 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
     """
     is_h5 = path.suffix.lower() == ".h5"
     kind = "a 10x .h5 file" if is_h5 else "a 10x matrix folder"
-    with explain_damage(path, kind):
+    with wrap_read_errors(path, kind):
         counts, cells, var = _read_h5(path) if is_h5 else _read_folder(path)
         genes, notes = (var["feature_types"] == _GENES).to_numpy(), list[str]()
         if genes.any() and not genes.all():
@@ -143,25 +143,25 @@ def _read_folder(path: Path) -> _Counts:
     return counts, cells, _build_var(names, features[0], kinds)
 
 
-def _read_text_bytes(path: Path, times: int) -> bytes:
+def _read_text_bytes(path: Path, memory_factor: int) -> bytes:
     """Return the unpacked content of a text file; raise ValueError for a zero byte.
 
     At a damaged stream scipy may end the program.
     """
-    content = read_unpacked(path, times)
+    content = read_unpacked(path, memory_factor)
     if b"\0" in content:
         raise ValueError("a text has no zeros")
     return content
 
 
-def _read_tsv(matrix: Path, *names: str) -> pd.DataFrame:
+def _read_tsv(matrix_file: Path, *names: str) -> pd.DataFrame:
     for name in (one + end for one in names for end in ("", ".gz")):
-        path = matrix.parent / name
+        path = matrix_file.parent / name
         if path.is_file():
             text = io.BytesIO(_read_text_bytes(path, _NAME_RATIO))
             options: Any = {"dtype": str, "quoting": 3, "keep_default_na": False}
             return pd.read_csv(text, sep="\t", header=None, **options)
     raise DataError(
-        f"{matrix.parent} has no {names[0]} beside {matrix.name}: put it there as "
-        "Cell Ranger writes it."
+        f"{matrix_file.parent} has no {names[0]} beside {matrix_file.name}: put it "
+        "there as Cell Ranger writes it."
     )

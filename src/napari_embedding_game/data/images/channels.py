@@ -17,7 +17,7 @@ Span: TypeAlias = tuple[float, float]
 GREY, COLORS = ("intensity",), ("red", "green", "blue")
 
 
-def split_image(image: Any, labels_shape: tuple[int, ...]) -> list[Any]:
+def split_into_channels(image: Any, labels_shape: tuple[int, ...]) -> list[Any]:
     """Split an image into channels of the labels' shape; [] if the shapes do not fit.
 
     Of an array that is no numpy array a channel is read where it is sliced.
@@ -36,7 +36,7 @@ def split_image(image: Any, labels_shape: tuple[int, ...]) -> list[Any]:
     return list(np.moveaxis(image, -1 if theirs[:-1] == labels_shape else 0, 0))
 
 
-def split_channels(
+def channels_by_name(
     image: Any, labels_shape: tuple[int, ...]
 ) -> dict[str, NDArray[Any]]:
     """Return the channels of an image by name, each of the labels' shape.
@@ -73,7 +73,7 @@ def _name_channels(
     image: NDArray[Any], labels_shape: tuple[int, ...]
 ) -> dict[str, NDArray[Any]]:
     """Return the channels of one array by name; raise DataError for other shapes."""
-    arrays = split_image(image, labels_shape)
+    arrays = split_into_channels(image, labels_shape)
     if not arrays:
         raise DataError(_shape_mismatch_text("The image", image.shape, labels_shape))
     is_last = image.shape[:-1] == labels_shape
@@ -88,10 +88,12 @@ def _name_channels(
 
 
 def _shape_mismatch_text(
-    what: str, image_shape: tuple[int, ...], shape: tuple[int, ...]
+    what: str, image_shape: tuple[int, ...], labels_shape: tuple[int, ...]
 ) -> str:
     """Return a sentence on an image and labels of different shapes."""
-    theirs, ours = (" x ".join(map(str, sizes)) for sizes in (image_shape, shape))
+    theirs, ours = (
+        " x ".join(map(str, sizes)) for sizes in (image_shape, labels_shape)
+    )
     return (
         f"{what} has {theirs} pixels and the labels have {ours}: choose an image and "
         "labels that belong together."

@@ -84,7 +84,7 @@ class Thumbnails:
 
 def _cut_window(
     image: Any,
-    plane: Sequence[int],
+    plane_index: Sequence[int],
     corner: NDArray[np.int64],
     lengths: NDArray[np.int64],
 ) -> NDArray[Any]:
@@ -92,10 +92,10 @@ def _cut_window(
 
     ``corner`` and ``lengths`` (2,): first pixel and sides of the window, along y and x.
     """
-    sizes = image.shape[len(plane) : len(plane) + 2]
+    sizes = image.shape[len(plane_index) : len(plane_index) + 2]
     low, high = np.clip([corner, corner + lengths], 0, sizes)
     before = np.clip(-corner, 0, lengths)
-    pixels = np.asarray(image[(*plane, *map(slice, low.tolist(), high.tolist()))])
+    pixels = np.asarray(image[(*plane_index, *map(slice, low.tolist(), high.tolist()))])
     ends = np.column_stack([before, lengths - before - (high - low)]).tolist()
     return np.pad(pixels, ends + [[0, 0]] * (pixels.ndim - 2))
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import count_text, list_text
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.images.channels import (
     COLORS,
     Span,
-    split_channels,
+    channels_by_name,
     value_span,
 )
 from napari_embedding_game.data.images.folder import (
@@ -47,9 +47,9 @@ from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 
-_SHOWN = (0.5, 99.8)
+_DISPLAY_PERCENTILES = (0.5, 99.8)
 """Percentiles of the pixels that are shown black and in full colour."""
-_SAMPLED = 1 << 16
+_MAX_SAMPLE = 1 << 16
 """Number of pixels of an image from which the percentiles are computed."""
 _MAX_REASONS = 6
 _ORDER = dict.fromkeys(PLATE_COLUMNS, 3) | {"well": 1, "image": 2}
@@ -226,7 +226,7 @@ def _measure_image(
     )
     size, share = [1.0] * labels.ndim, (i / n, 1 / n)
     table, objects = yield from measure_picture(
-        labels, channels, size, spans, text=text, share=share
+        labels, channels, size, spans, stage_text=text, progress_range=share
     )
     table.index = [f"{inspection.pair.name} label {k}" for k in objects.label_ids]
     return table, objects
@@ -254,7 +254,7 @@ def _read_pixels(path: Path) -> NDArray[Any]:
 
     Raises DataError that names the file, for a time series too.
     """
-    with explain_damage(path, "an image"):
+    with wrap_read_errors(path, "an image"):
         if path.suffix.lower() in (".tif", ".tiff"):
             import tifffile
 
@@ -298,7 +298,7 @@ def _read_channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray
     """Read the channels of an image by name."""
     files = [_read_pixels(path) for path in pair.images]
     named = dict(zip(pair.channels, files, strict=False))
-    return split_channels(named if len(files) > 1 else files[0], shape)
+    return channels_by_name(named if len(files) > 1 else files[0], shape)
 
 
 def _stack_images(
@@ -366,9 +366,9 @@ def _union_spans(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
 
 def _display_span(channel: NDArray[Any]) -> Span:
     """Return the percentiles of a channel that are shown black and in full colour."""
-    values = channel.ravel()[:: max(1, channel.size // _SAMPLED)]
+    values = channel.ravel()[:: max(1, channel.size // _MAX_SAMPLE)]
     values = values[np.isfinite(values)]
     if not values.size:
         return 0.0, 1.0
-    low, high = np.percentile(values, _SHOWN).tolist()
+    low, high = np.percentile(values, _DISPLAY_PERCENTILES).tolist()
     return low, max(high, low + 1e-9)

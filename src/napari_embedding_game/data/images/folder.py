@@ -29,7 +29,7 @@ _MAX_FILES = 200_000
 _FIRST = 2_000
 """Number of files of each folder that are inspected to decide whether there are
 pairs."""
-HOW = (
+PAIRING_HINT = (
     "A labels file has the name of its image and _labels, _label, _masks, _mask, _seg "
     "or _cp_masks behind it, or lies in a folder labels or masks."
 )
@@ -115,7 +115,7 @@ def parse_file_name(stem: str) -> dict[str, str]:
 def has_image_pairs(folder: Path) -> bool:
     """Return whether a folder holds images with labels of their names."""
     try:
-        files = _list_images_and_labels(folder, of_each=_FIRST)
+        files = _list_images_and_labels(folder, max_per_folder=_FIRST)
         return bool(len(files) and _pair_files(files, folder)[0])
     except OSError:
         return False
@@ -141,7 +141,7 @@ def find_image_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
         raise DataError(
             f"{folder.name} holds {count_text(len(files) - n_labels, 'image')} and "
             f"{count_text(n_labels, 'labels file')}, and no image has labels of its "
-            f"name. {HOW}"
+            f"name. {PAIRING_HINT}"
         )
     return pairs, notes
 
@@ -153,17 +153,19 @@ def find_tables(folder: Path, pairs: Sequence[ImagePair]) -> list[Path]:
     return sorted(chain.from_iterable(paths))
 
 
-def _list_images_and_labels(folder: Path, of_each: int | None = None) -> pd.DataFrame:
+def _list_images_and_labels(
+    folder: Path, max_per_folder: int | None = None
+) -> pd.DataFrame:
     """Return a table of the images and labels in a folder and its subfolders.
 
-    ``of_each``: largest number of files from each folder; None for all.
+    ``max_per_folder``: largest number of files from each folder; None for all.
     """
     files: list[dict[str, object]] = []
     for subfolder, inside, names in os.walk(folder):
         parts = Path(subfolder).relative_to(folder).parts
         inside[:] = sorted(filter(_IS_SHOWN, inside)) if len(parts) < _DEEPEST else []
         pictures = [x for x in names if x.lower().endswith(IMAGE_ENDINGS)]
-        for name in sorted(filter(_IS_SHOWN, pictures))[:of_each]:
+        for name in sorted(filter(_IS_SHOWN, pictures))[:max_per_folder]:
             files.append(_describe_file(Path(subfolder, name), (folder.name, *parts)))
         if len(files) >= _MAX_FILES:
             break

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
-    FIRST,
+    N_FIRST_ROWS,
     count_text,
     is_own_map_column,
     is_position_name,
@@ -36,7 +36,7 @@ Picture = tuple[str, str]
 """A column, and its value in the rows of one picture."""
 
 # Names of columns of labels, the likeliest first, without case and separators.
-_KNOWN = [
+_LABEL_COLUMNS = [
     re.compile(pattern)
     for pattern in (
         r"labels?|label(id|index)",
@@ -62,7 +62,7 @@ MAX_REPEATED = 0.1
 """Share of rows with the label of another row above which they are of several
 pictures."""
 
-OTHERS = (
+OTHER_LABELS_REMEDY = (
     "Choose the labels that were measured, or these if they belong together all the "
     "same."
 )
@@ -172,13 +172,15 @@ def _match_rows_to_objects(table: pd.DataFrame, link: Join, where: str) -> Join:
     if not n or (request.is_guess and is_doubtful):
         raise DataError(
             f"{f'only {n:,}' if n else 'none'} of {n_rows:,} rows of {where} have a "
-            f"label of it that no other row has. {OTHERS}"
+            f"label of it that no other row has. {OTHER_LABELS_REMEDY}"
         )
     row_objects = objects.take_or_empty(indices)
     frames, matched_objects = rows["frame"][matched], row_objects.take(matched)
     are_elsewhere = _positions_disagree(table[matched], matched_objects, frames)
     if request.is_guess and are_elsewhere:
-        raise DataError(f"{where} has other positions than its objects. {OTHERS}")
+        raise DataError(
+            f"{where} has other positions than its objects. {OTHER_LABELS_REMEDY}"
+        )
     missing = np.delete(objects.label_ids, with_row.astype(int))
     unknown = is_label & ~matched & ~repeated
     reasons = (
@@ -291,11 +293,16 @@ def find_id_columns(
     names = [str(name) for name in table if not is_own_map_column(name)]
     called = sorted(names)
     named = [
-        n for one in _KNOWN for n in called if one.fullmatch(_letters_and_digits(n))
+        n
+        for one in _LABEL_COLUMNS
+        for n in called
+        if one.fullmatch(_letters_and_digits(n))
     ]
     candidates = dict.fromkeys([*named, *(names if include_any_name else [])])
     # Counts of genes are many columns, and seldom differ in all rows.
-    maybe = (n for n in candidates if n in named or table[n].head(FIRST).is_unique)
+    maybe = (
+        n for n in candidates if n in named or table[n].head(N_FIRST_ROWS).is_unique
+    )
     integers = [n for n in maybe if parse_integers(table[n]) is not None]
     return [n for n in integers if n in named or table[n].is_unique]
 

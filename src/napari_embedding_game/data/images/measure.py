@@ -81,7 +81,7 @@ def measure_labels_in_stages(
             "(2), stacks (3) or time series of pictures (3): measure one time point of "
             "it, or say that its first axes are images."
         )
-    channels = of_image.split_channels(image, pixels.shape)
+    channels = of_image.channels_by_name(image, pixels.shape)
     spans = {key: of_image.value_span(channel) for key, channel in channels.items()}
     n_leading = 0 if first_axis == "z" else pixels.ndim - 2
     spacing = [1.0] * pixels.ndim if scale is None else list(scale)[-pixels.ndim :]
@@ -91,7 +91,12 @@ def measure_labels_in_stages(
         part = {key: channel[index] for key, channel in channels.items()}
         share = i / len(indices), 1 / len(indices)
         table, objects = yield from measure_picture(
-            pixels[index], part, spacing[n_leading:], spans, groups, share=share
+            pixels[index],
+            part,
+            spacing[n_leading:],
+            spans,
+            groups,
+            progress_range=share,
         )
         if n_leading and len(objects):
             at = float(index[0]) if first_axis == "time" else ", ".join(map(str, index))
@@ -155,14 +160,14 @@ def dataset_from_measures(
     table: pd.DataFrame,
     objects: label_objects.Objects,
     name: str,
-    how: Mapping[str, Any],
+    provenance: Mapping[str, Any],
     options: ReadOptions,
     metadata: pd.DataFrame | None = None,
 ) -> Dataset:
     """Return the dataset of a table of N measured objects, named by its index.
 
-    `how` they were measured becomes provenance; `metadata` (N rows) are further columns
-    of ``obs``. Raises DataError if nothing is measured, or values are missing.
+    `provenance` says how they were measured; `metadata` (N rows) are further columns of
+    ``obs``. Raises DataError if nothing is measured, or values are missing.
     """
     chosen = tuple(column for column in table if column not in _POSITIONS)
     if not chosen or table.empty:
@@ -183,7 +188,7 @@ def dataset_from_measures(
         source_obs=obs,
         roles={},  # of these columns as they are
         source_objects=objects,
-        provenance={"measured": dict(how)},
+        provenance={"measured": dict(provenance)},
     )
 
 
@@ -194,8 +199,8 @@ def measure_picture(
     spans: Mapping[str, Span],
     groups: Collection[Group] = USUAL,
     *,
-    text: str = "Measuring the objects",
-    share: tuple[float, float] = (0.0, 1.0),
+    stage_text: str = "Measuring the objects",
+    progress_range: tuple[float, float] = (0.0, 1.0),
 ) -> Stages[tuple[pd.DataFrame, label_objects.Objects]]:
     """Measure the objects of one picture or stack, in stages, by ascending label.
 
@@ -208,8 +213,8 @@ def measure_picture(
     channel. All measures in a channel are NaN where a pixel of the object is not
     finite.
 
-    `share` is the share of all work done before, and the share that this picture is.
-    Returns the measures, a row for each object, and the objects.
+    `progress_range` is the share of all work done before, and the share of this
+    picture. Returns the measures, a row for each object, and the objects.
     """
     from scipy import ndimage
 
@@ -222,9 +227,11 @@ def measure_picture(
     columns: dict[str, Any] = {"label": objects.label_ids}
     columns.update(zip(_CENTRES[-labels.ndim :], centres.T, strict=True))
     if "shape" in groups:
-        columns |= yield from _measure_shapes(numbers, spacing, text, share)
+        columns |= yield from _measure_shapes(
+            numbers, spacing, stage_text, progress_range
+        )
     for key, channel in channels.items():
-        yield Stage(text, sum(share))
+        yield Stage(stage_text, sum(progress_range))
         values, measures = channel.astype(np.float64), dict[str, Any]()
         parts = values, numbers, every
         if "intensity" in groups:
@@ -248,10 +255,10 @@ def measure_picture(
 
 
 def _measure_shapes(
-    numbers: NDArray[Any],
+    object_numbers: NDArray[Any],
     spacing: Sequence[float],
-    text: str,
-    share: tuple[float, float],
+    stage_text: str,
+    progress_range: tuple[float, float],
 ) -> Stages[pd.DataFrame]:
     """Measure shapes by scikit-image, with its names of columns but for a few.
 
@@ -259,15 +266,17 @@ def _measure_shapes(
     """
     from skimage.measure import regionprops
 
-    names, is_flat = dict(_SHAPES), numbers.ndim == 2
+    names, is_flat = dict(_SHAPES), object_numbers.ndim == 2
     if is_flat:
         names |= {"eccentricity": "eccentricity", "solidity": "solidity"}
     if is_flat and len(set(spacing)) == 1:
         names["perimeter"] = "perimeter"
-    regions, rows = regionprops(numbers, spacing=spacing), []
+    regions, rows = regionprops(object_numbers, spacing=spacing), []
     for i, region in enumerate(regions):
         if i % _BATCH == 0:
-            yield Stage(text, share[0] + share[1] * i / len(regions))
+            yield Stage(
+                stage_text, progress_range[0] + progress_range[1] * i / len(regions)
+            )
         # A hull needs three pixels.
         defaults = {"solidity": 1.0} if region.num_pixels < 3 else {}
         rows.append([defaults.get(k) or getattr(region, k) for k in names.values()])
@@ -284,23 +293,31 @@ def _measure_shapes(
 
 
 def _measure_textures(
-    values: NDArray[np.float64], numbers: NDArray[Any], span: Span, n: int
+    values: NDArray[np.float64],
+    object_numbers: NDArray[Any],
+    span: Span,
+    n_objects: int,
 ) -> dict[str, NDArray[np.float64]]:
     """Return entropy and contrast of n numbered objects in one channel, (n,) each."""
     low, high = span
     values = np.where(np.isfinite(values), values, low) - low
     values /= high - low if high > low else np.inf
-    is_inside = numbers > 0
+    is_inside = object_numbers > 0
     levels = np.clip(values[is_inside] * _LEVELS, 0, _LEVELS - 1).astype(np.intp)
-    indices = (numbers[is_inside] - 1) * _LEVELS + levels
-    counts = np.bincount(indices, minlength=n * _LEVELS).reshape(n, _LEVELS)
+    indices = (object_numbers[is_inside] - 1) * _LEVELS + levels
+    counts = np.bincount(indices, minlength=n_objects * _LEVELS).reshape(
+        n_objects, _LEVELS
+    )
     shares = counts / counts.sum(axis=1, keepdims=True)
     entropy = -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=1) + 0.0
-    total, n_pairs = np.zeros(n), np.zeros(n, np.intp)
-    for axis in range(numbers.ndim):
-        along, inside = np.moveaxis(values, axis, 0), np.moveaxis(numbers, axis, 0)
+    total, n_pairs = np.zeros(n_objects), np.zeros(n_objects, np.intp)
+    for axis in range(object_numbers.ndim):
+        along, inside = (
+            np.moveaxis(values, axis, 0),
+            np.moveaxis(object_numbers, axis, 0),
+        )
         pairs = (inside[1:] == inside[:-1]) & (inside[1:] > 0)
         pair_of = inside[1:][pairs] - 1
-        total += np.bincount(pair_of, np.abs(along[1:] - along[:-1])[pairs], n)
-        n_pairs += np.bincount(pair_of, minlength=n)
+        total += np.bincount(pair_of, np.abs(along[1:] - along[:-1])[pairs], n_objects)
+        n_pairs += np.bincount(pair_of, minlength=n_objects)
     return {"entropy": entropy, "contrast": total / np.maximum(n_pairs, 1)}

@@ -32,12 +32,12 @@ def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
     )
 
 
-def read_unpacked(path: Path, times: int = 1) -> bytes:
+def read_unpacked(path: Path, memory_factor: int = 1) -> bytes:
     """Return the content of a file, of a .gz file its unpacked content.
 
-    Raises DataError if `times` as many bytes exceed the budget.
+    Raises DataError if `memory_factor` as many bytes exceed the budget.
     """
-    most, content = budget() // times, io.BytesIO()
+    most, content = budget() // memory_factor, io.BytesIO()
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rb") as file:
         while content.write(file.read(_BLOCK)):
@@ -45,11 +45,11 @@ def read_unpacked(path: Path, times: int = 1) -> bytes:
     return content.getvalue()  # which is no copy
 
 
-def check_bytes_read(n_bytes: int, where: str, most: int) -> None:
-    """Raise DataError if `n_bytes`, read so far, exceed `most`."""
-    if n_bytes > most:
+def check_bytes_read(n_bytes: int, where: str, n_most: int) -> None:
+    """Raise DataError if `n_bytes`, read so far, exceed `n_most`."""
+    if n_bytes > n_most:
         raise DataError(
-            f"{where} holds more than {size_text(most)} when unpacked, too much for "
+            f"{where} holds more than {size_text(n_most)} when unpacked, too much for "
             "this computer's memory: embed a smaller part, or check where the file "
             "comes from."
         )

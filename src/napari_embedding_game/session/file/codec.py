@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.merge_tree import MergeTree
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.sparse_structure import validate_sparse
@@ -96,7 +96,7 @@ def read_part(path: Path, name: str, kind: type[T], content: bytes | None = None
     size = path.stat().st_size if content is None else len(content)
     check_fits(size, path.name, "its content")
     whole = path if content is None else BytesIO(content)
-    with explain_damage(path, "a session file"), zipfile.ZipFile(whole) as file:
+    with wrap_read_errors(path, "a session file"), zipfile.ZipFile(whole) as file:
         members = file.infolist()
         kinds = {one.compress_type for one in members} - {zipfile.ZIP_STORED}
         is_packed = kinds or any(one.file_size > one.compress_size for one in members)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import explain_damage
+from napari_embedding_game.data.errors import wrap_read_errors
 from napari_embedding_game.data.export.anndata_result import to_storable_obs
 from napari_embedding_game.data.formats.anndata import (
     read_root_identity,
@@ -58,7 +58,7 @@ def read_session_bytes(path: Path) -> bytes | None:
     """Return the session file that an .h5ad file holds; None of any other file."""
     if not has_session(path):
         return None
-    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
+    with wrap_read_errors(path, "an .h5ad file"), open_store(path) as file:
         content: NDArray[np.uint8] = read_element(file[_PLACE], path.name, "its map")
         return content.tobytes()
 
@@ -68,7 +68,7 @@ def read_obs_and_identity(path: Path, known: Identity) -> tuple[pd.DataFrame, Id
 
     ``known``: as for :func:`~.formats.anndata.read_root_identity`.
     """
-    with explain_damage(path, "an .h5ad file"), open_store(path) as file:
+    with wrap_read_errors(path, "an .h5ad file"), open_store(path) as file:
         obs: pd.DataFrame = read_element(file["obs"], path.name, "its table obs")
         found = read_root_identity(to_readable_root(file, path), path.name, known)
         return obs.set_axis(obs.index.astype(str)), found

@@ -24,7 +24,7 @@ from napari_embedding_game.data.dataset import SAMPLE, AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
     find_components_key,
-    is_kept_in_h5ad,
+    h5ad_contains_source,
 )
 from napari_embedding_game.data.expression import GeneKind
 from napari_embedding_game.data.formats.spaces import split_space
@@ -156,7 +156,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     if (for_h5ad or is_stored) and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
     options, result = dataset.read_options, _stored_recipe_result(dataset)
-    if for_h5ad and (source is None or not is_kept_in_h5ad(source)):
+    if for_h5ad and (source is None or not h5ad_contains_source(source)):
         # The file has no counts, but what they came to.
         key = find_components_key(dataset)
         if key is not None:
@@ -189,7 +189,7 @@ def _needs_stored_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
     if not for_h5ad:
         return source is None and _is_small(dataset.X)
     dense = [isinstance(one, np.ndarray) for one in (dataset.X, dataset.profile)]
-    return all(dense) and (source is None or not is_kept_in_h5ad(source))
+    return all(dense) and (source is None or not h5ad_contains_source(source))
 
 
 def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:

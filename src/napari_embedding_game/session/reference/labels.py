@@ -149,7 +149,7 @@ def suggest_label(reference: ReferenceMap) -> str | None:
 
 def confidence_text(found: PredictedLabels, reference: ReferenceMap) -> str:
     """Return a sentence on how far predicted labels can be believed."""
-    n, label = len(found.labels), found.how.label
+    n, label = len(found.labels), found.record.label
     clear, unlike = float((found.confidence >= SURE).mean()), int(found.unlike.sum())
     return (
         f"{label} of {reference.name} for {n:,} cells: {share_text(clear)} with at "

@@ -36,7 +36,7 @@ from napari_embedding_game.core.new_rows.search import FittedSearch
 from napari_embedding_game.data.columns import KEY, make_names_unique
 from napari_embedding_game.data.dataset import CONFIDENCE, AddedColumns
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.anndata_result import OF_A_MAP
+from napari_embedding_game.data.export.anndata_result import MAP_COLUMNS
 from napari_embedding_game.data.export.result import installed_versions, to_storable
 from napari_embedding_game.data.expression import (
     guess_gene_kind,
@@ -213,7 +213,7 @@ def write_mapped_cells(adata: AnnData, mapped: MappedCells) -> None:
     ``uns["embedding_game_reference"]`` the record.
     """
     adata.uns.pop(KEY, None)  # of a former map, as these
-    old = [f"{KEY}_{name}" for name in OF_A_MAP]
+    old = [f"{KEY}_{name}" for name in MAP_COLUMNS]
     adata.obs = adata.obs.drop(columns=old, errors="ignore")
     adata.obsm[f"X_{KEY}"] = mapped.positions
     if mapped.published is not None:

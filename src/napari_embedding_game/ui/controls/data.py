@@ -17,7 +17,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.roles import roles_text
-from napari_embedding_game.data.spatial_table import table_of_layer
+from napari_embedding_game.data.spatial_table import find_table_of_layer
 from napari_embedding_game.session.sources import (
     AnnDataSource,
     FeaturesSource,
@@ -155,7 +155,7 @@ class DataControls(QWidget):
         features = getattr(layer, "features", pd.DataFrame())
         if layer is not None:
             try:
-                table = table_of_layer(layer.metadata, layer.name)
+                table = find_table_of_layer(layer.metadata, layer.name)
             except DataError as error:
                 self.trouble.show_text(str(error))
                 return

@@ -11,7 +11,7 @@ from napari.layers import Image, Labels, Layer
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox
 
-from napari_embedding_game.data.images.channels import COLORS, split_image
+from napari_embedding_game.data.images.channels import COLORS, split_into_channels
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.data.label_objects import FirstAxis
@@ -234,7 +234,11 @@ class MeasurePanel(LayerPanel):
             n = (
                 1
                 if image.rgb
-                else len(split_image(finest_pixels(image), finest_pixels(labels).shape))
+                else len(
+                    split_into_channels(
+                        finest_pixels(image), finest_pixels(labels).shape
+                    )
+                )
             )
             # With as many slices as channels the text must say which axis is used.
             along = " along its first axis" * (finest_pixels(image).shape[:2] == (n, n))
@@ -342,7 +346,7 @@ def _collect_measurement_channels(images: Sequence[Image], labels: Labels) -> An
         )  # no alpha
         if len(images) == 1:
             return pixels
-        parts = split_image(pixels, tuple(finest_pixels(labels).shape))
+        parts = split_into_channels(pixels, tuple(finest_pixels(labels).shape))
         names = COLORS if image.rgb else [f"channel {i + 1}" for i in range(len(parts))]
         for name, part in zip(names, parts, strict=True):
             channels[image.name if len(parts) == 1 else f"{image.name} {name}"] = part

@@ -10,7 +10,7 @@ import numpy as np
 from napari.layers import Image, Labels
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.images.channels import split_image
+from napari_embedding_game.data.images.channels import split_into_channels
 from napari_embedding_game.data.images.crops import Channel
 from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
@@ -96,7 +96,7 @@ def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
     if find_misfit(layer, labels):
         return []
     pixels, shape = finest_pixels(layer), tuple(finest_pixels(labels).shape)
-    parts = [pixels] if layer.rgb else split_image(pixels, shape)
+    parts = [pixels] if layer.rgb else split_into_channels(pixels, shape)
     colors: Sequence[Any] = OF_TWO if len(parts) == 2 else OF_MORE
     names = [f"{layer.name} {i + 1}" for i in range(len(parts))]
     if len(parts) == 1:
