@@ -88,7 +88,7 @@ class RelinkPanel(LayerPanel):
         super().__init__(reading)
         self._session = session = reading.workspace.session
         self._maps = reading.workspace.maps
-        self._linked = record = reading.workspace.linked
+        self._linked = linked_layers = reading.workspace.linked
         self._folder_text = self._edit_text = ""
         """The messages on a folder of images, and on edited labels."""
         self._request: ReadRequest | None = None
@@ -106,13 +106,13 @@ class RelinkPanel(LayerPanel):
         self._opening = JobRunner(self, self._on_folder_opened, self._on_opening_failed)
         self.refresh_on_layer_changes(self._viewer.layers.selection.events.changed)
         hear = self._connections.connect
-        hear(self._on_linked_layers_changed, record.changed)
+        hear(self._on_linked_layers_changed, linked_layers.changed)
         hear(self._on_dataset_changed, session.dataset_changed)
         hear(self._on_map_restored, session.restored)
         hear(self._on_reading_changed, reading.changed)
         hear(self._on_data_loaded, reading.loaded)
         hear(self.open_missing_layers, reading.session_opened)
-        self._on_linked_layers_changed(record.current)
+        self._on_linked_layers_changed(linked_layers.current)
         self._update_message()
 
     def open_missing_layers(self) -> None:
@@ -138,16 +138,24 @@ class RelinkPanel(LayerPanel):
 
     def refresh(self, event: object = None) -> None:
         """Link layers that were missing, and unlink layers that are gone."""
-        record, dataset = self._linked, self._session.dataset
-        linked, layers = record.current, self._viewer.layers
+        linked_layers, dataset = self._linked, self._session.dataset
+        linked, layers = linked_layers.current, self._viewer.layers
         if linked is not None and linked.labels not in layers:
             self._folder_text = ""
-            record.set_layers(None, record.record)
+            linked_layers.set_layers(None, linked_layers.record)
         elif linked is not None and any(x not in layers for x in linked.images):
             open_images = tuple(x for x in linked.images if x in layers)
-            record.set_layers(ObjectLayers(linked.labels, open_images), record.record)
-        if dataset is not None and dataset.objects is not None and record.missing:
-            fitting = find_object_layers(self._viewer, record.missing, dataset.objects)
+            linked_layers.set_layers(
+                ObjectLayers(linked.labels, open_images), linked_layers.record
+            )
+        if (
+            dataset is not None
+            and dataset.objects is not None
+            and linked_layers.missing
+        ):
+            fitting = find_object_layers(
+                self._viewer, linked_layers.missing, dataset.objects
+            )
             if fitting is not None:
                 self._link_layers(fitting)
         self._update_message()
@@ -228,11 +236,11 @@ class RelinkPanel(LayerPanel):
 
     def _on_map_restored(self, saved: SavedMap) -> None:
         """Look for the layers that the session file records, whatever it holds."""
-        dataset, record = self._session.dataset, self._linked
-        if record.current is None and dataset is not None and dataset.objects:
-            record.missing, self._folder_text = ObjectLayersRecord(), ""
+        dataset, linked_layers = self._session.dataset, self._linked
+        if linked_layers.current is None and dataset is not None and dataset.objects:
+            linked_layers.missing, self._folder_text = ObjectLayersRecord(), ""
             with suppress(msgspec.ValidationError):
-                record.missing = msgspec.convert(
+                linked_layers.missing = msgspec.convert(
                     saved.view.get("layers"), ObjectLayersRecord
                 )
             self.refresh()
@@ -244,11 +252,11 @@ class RelinkPanel(LayerPanel):
 
     def _link_layers(self, new: ObjectLayers) -> None:
         """Link layers, and note edits of the labels; missing images stay missing."""
-        record, previous = self._linked, self._linked.current
+        linked_layers, previous = self._linked, self._linked.current
         self._strokes[new.labels] = count_strokes(new.labels)
-        record.set_layers(new, record.missing)
+        linked_layers.set_layers(new, linked_layers.missing)
         if self._missing_record is None:
-            record.missing = None
+            linked_layers.missing = None
         if previous is None or previous.labels is not new.labels:
             objects, pixels = (
                 self._session.dataset.source_objects,

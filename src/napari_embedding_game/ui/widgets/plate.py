@@ -1,4 +1,4 @@
-"""The plate that points come from: how many, or what share, in each well."""
+"""A widget that shows the wells of a plate, with counts or shares of points."""
 
 from __future__ import annotations
 
@@ -29,33 +29,36 @@ NO_PLATE = (
     "such as Well or Metadata_Well with A01, A02."
 )
 MAX_NAMED = 4
-"""Clusters that are named in the key."""
+"""Up to so many clusters are named in the title."""
 
 
 class PlateWidget(MapTool):
-    """The wells of the present data, coloured by what they hold.
+    """Shows the wells of a plate, coloured by the points in them.
 
-    That is the share of the clusters that were selected, else the number of points.
+    The colour is the share of the clusters that were selected last, else the number of
+    points.
     """
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
         session = self._session
         self._plates: tuple[Plate, ...] = ()
-        self._of: Dataset | None = None
-        """Whose plates these are: others may be on their way."""
+        self._plates_dataset: Dataset | None = None
+        """The dataset of these plates; a new dataset may already be in the session."""
         self._clusters: tuple[int, ...] = ()
-        """Those that were selected last; a click on a well does not change them."""
+        """The clusters that were selected last; a click on a well keeps them."""
         self._columns: list[str] = []
-        """What is known of whole wells."""
+        """The metadata columns with a single value for each well."""
         self.texts: dict[Well, str] = {}
-        """The facts of each well on show."""
-        self.plate = ChoiceBox("", self._draw)
+        """The tooltip of each well on show."""
+        self.plate = ChoiceBox("", self._show_wells)
         self.plate.setAccessibleName("Plate")
-        self.saved = push_button("Save plot…", SAVE_TIP, self._save)
-        self.canvas = PlotCanvas(self._tip, can_drag=True)
-        self.canvas.clicked.connect(lambda x, y, adds: self._choose(x, y, x, y, adds))
-        self.canvas.dragged.connect(self._choose)
+        self.saved = push_button("Save plot…", SAVE_TIP, self._save_plot)
+        self.canvas = PlotCanvas(self._well_tooltip, can_drag=True)
+        self.canvas.clicked.connect(
+            lambda x, y, adds: self._select_wells(x, y, x, y, adds)
+        )
+        self.canvas.dragged.connect(self._select_wells)
         head = horizontal_box(self.plate, None, self.saved, stretched=())
         self.lay_out_parts(head, self.state, self.canvas)
         self.main_layout.setStretchFactor(self.canvas, 1)
@@ -63,30 +66,28 @@ class PlateWidget(MapTool):
             self.update_view, session.dataset_changed, session.columns_changed
         )
         self.connect_while_open(
-            self._draw, session.selection.changed, session.clusters.changed
+            self._show_wells, session.selection.changed, session.clusters.changed
         )
         self.update_view()
 
     def clear_data(self) -> None:
-        """Forget the clusters of data that are gone."""
+        """Forget the clusters of the former data."""
         self._clusters = ()
 
     def update_view(self) -> None:
-        """Find the plates of the present data."""
-        self._of = dataset = self._session.dataset
+        """Find the plates of the present dataset, and show them."""
+        self._plates_dataset = dataset = self._session.dataset
         self._plates = plates = () if dataset is None else find_plates(dataset)
         self._columns = list_well_columns(dataset, plates) if dataset and plates else []
         self.plate.set_choices((one.name or "No plate", one.name) for one in plates)
         self.plate.setVisible(len(plates) > 1)
-        for part in (self.saved, self.canvas):
-            part.setVisible(bool(plates))
-        self._draw()
+        for widget in (self.saved, self.canvas):
+            widget.setVisible(bool(plates))
+        self._show_wells()
 
-    # Inside
-
-    def _draw(self, event: object = None) -> None:
-        """Show the wells of the chosen plate."""
-        dataset, plates = self._of, self._plates
+    def _show_wells(self, event: object = None) -> None:
+        """Show the wells of the chosen plate, with shares or counts."""
+        dataset, plates = self._plates_dataset, self._plates
         selection = self._session.selection
         if not selection.is_of_points:
             self._clusters = selection.clusters
@@ -104,7 +105,7 @@ class PlateWidget(MapTool):
         names = [by_id[c].title for c in chosen[:MAX_NAMED]]
         named = ", ".join(names) + (" …" if len(chosen) > MAX_NAMED else "")
         figures = [one.shares(points) if is_share else one.counts() for one in plates]
-        # So that plates can be compared.
+        # All plates have the same scale, so that they can be compared.
         highest = float(np.nanmax(np.concatenate(figures), initial=0.0)) or 1.0
         self.texts = {
             well: well_text(dataset, plate, well, self._columns)
@@ -124,25 +125,25 @@ class PlateWidget(MapTool):
             scale=viridis_shades(),
             limits=(0.0, highest),
             is_share=is_share,
-            chosen=self._ringed(plate),
+            chosen=self._fully_selected_wells(plate),
         )
         self.canvas.show_plot(plot)
 
-    def _ringed(self, plate: Plate) -> tuple[Well, ...]:
-        """Return the wells of which all points are selected, if points are."""
+    def _fully_selected_wells(self, plate: Plate) -> tuple[Well, ...]:
+        """Return the wells whose points are all selected; none if clusters are."""
         selection = self._session.selection
         if not selection.is_of_points:
             return ()
         is_in, wells = selection.points, plate.wells.items()
         return tuple(well for well, rows in wells if len(rows) and is_in[rows].all())
 
-    def _tip(self, x: float, y: float) -> str:
+    def _well_tooltip(self, x: float, y: float) -> str:
         return self.texts.get((round(y), round(x)), "")
 
-    def _choose(
+    def _select_wells(
         self, x: float, y: float, to_x: float, to_y: float, is_added: bool
     ) -> None:
-        """Select the points of the wells in a rectangle; outside of wells, nothing."""
+        """Select the points of the wells in a rectangle, or clear the selection."""
         session = self._session
         (up, down), (left, right) = (
             sorted(map(round, ends)) for ends in ((y, to_y), (x, to_x))
@@ -158,7 +159,7 @@ class PlateWidget(MapTool):
             points[np.concatenate([plate.wells[well] for well in wells])] = True
             session.selection.toggle_points(points, is_added=is_added)
 
-    def _save(self) -> None:
+    def _save_plot(self) -> None:
         if self.canvas.plot is not None:
             self.state.show_text(
                 ask_and_save_plot(self.canvas.plot, self, self._session, "plate")

@@ -1,4 +1,4 @@
-"""Labels from a reference: predict them, or place the cells on the reference's map."""
+"""A widget to predict labels from a reference, or to place cells on its map."""
 
 from __future__ import annotations
 
@@ -48,38 +48,38 @@ TIPS = {
     "same kinds: others would be moved to what they are not.",
 }
 MUCH_UNLIKE = 0.05
-"""Share of cells unlike the reference from which on that is a warning."""
+"""From this share of cells unlike the reference on, the result is a warning."""
 
 
 class ReferenceWidget(MapTool):
-    """The reference, the column that is predicted, and a button for each deed.
+    """Opens a reference, predicts a column of it, and places cells on its map.
 
-    The labels, their confidence and how like the reference each cell is become columns
-    of the metadata; the map is coloured by the labels.
+    Labels, their confidence and the likeness of each cell to the reference become
+    metadata columns, and the map is coloured by the labels.
     """
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
         self._jobs = JobRunner(
-            self, self._on_returned, self._on_failed, self.show_stage
+            self, self._on_job_returned, self._on_job_failed, self.show_stage
         )
         self._reference: ReferenceMap | None = None
-        self.file = push_button("Open a reference…", "", self._open)
-        self.cancel = push_button("Cancel", TIPS["cancel"], self._reset)
+        self.file = push_button("Open a reference…", "", self._choose_reference_file)
+        self.cancel = push_button("Cancel", TIPS["cancel"], self._stop_and_reset)
         self.label = ChoiceBox(TIPS["label"])
         self.predict = push_button("Predict", TIPS["predict"], self._predict)
         self.place = push_button("Place on its map", TIPS["place"], self._place)
         self.correct = check_box("Remove a batch effect", TIPS["correct"])
-        self._connections.connect(self._reset, self._session.dataset_changed)
+        self._connections.connect(self._stop_and_reset, self._session.dataset_changed)
         rows = (
             horizontal_box(self.file, self.cancel),
             horizontal_box(self.label, self.predict),
         )
         self.lay_out_parts(*rows, self.place, self.correct, self.state)
-        self._reset()
+        self._stop_and_reset()
 
-    def _reset(self, event: object = None) -> None:
-        """Give up what is under way, and say what can be done."""
+    def _stop_and_reset(self, event: object = None) -> None:
+        """Stop a running job, and show what can be done."""
         self._jobs.stop()
         reference, dataset, text = self._reference, self._session.dataset, HINT
         if dataset is None or not dataset.has_expression:
@@ -90,9 +90,10 @@ class ReferenceWidget(MapTool):
             if not reference.dataset.level_columns:
                 text = f"{reference.name} has no column of groups to predict."
         self.state.show_text(text)
-        self._show()
+        self._update_widgets()
 
-    def _show(self) -> None:
+    def _update_widgets(self) -> None:
+        """Show the widgets that can be used now, and mark the next button."""
         dataset, is_busy = self._session.dataset, self._jobs.is_busy
         can_ask = dataset is not None and dataset.has_expression and not is_busy
         self.file.setVisible(can_ask)
@@ -103,40 +104,41 @@ class ReferenceWidget(MapTool):
         for widget in (self.label, self.predict, self.place, self.correct):
             widget.setVisible(has_reference and can_ask and bool(self.label.choices))
 
-    def _open(self) -> None:
+    def _choose_reference_file(self) -> None:
+        """Ask for a file, and load the reference in it."""
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
         if name:
-            self._begin(partial(load_reference, Path(name)), self._on_loaded)
+            self._submit(partial(load_reference, Path(name)), self._on_reference_loaded)
 
-    def _on_loaded(self, reference: ReferenceMap) -> None:
+    def _on_reference_loaded(self, reference: ReferenceMap) -> None:
         self._reference = reference
         columns = reference.dataset.level_columns
         self.label.set_choices(
             zip(columns, columns, strict=True), suggest_label(reference)
         )
-        self._reset()
+        self._stop_and_reset()
 
     def _predict(self) -> None:
-        self._ask(predict_labels, self._on_predicted)
+        self._submit_with_inputs(predict_labels, self._on_labels_predicted)
 
     def _place(self) -> None:
-        self._ask(place_cells, self._on_placed)
+        self._submit_with_inputs(place_cells, self._on_cells_placed)
 
-    def _ask(
-        self, work: Callable[..., Stages[Any]], then: Callable[[Any], None]
+    def _submit_with_inputs(
+        self, work: Callable[..., Stages[Any]], on_result: Callable[[Any], None]
     ) -> None:
         inputs = self._session.dataset, self._reference, self.label.value
         is_corrected = self.correct.isChecked()
-        self._begin(partial(work, *inputs, correct_batch=is_corrected), then)
+        self._submit(partial(work, *inputs, correct_batch=is_corrected), on_result)
 
-    def _on_placed(self, cells: PlacedCells) -> None:
+    def _on_cells_placed(self, cells: PlacedCells) -> None:
         def place() -> None:
             self.workspace.maps.open_placed_map(cells)
             self._show_result(cells.predicted, cells.notes, PLACED)
 
         call_or_show_error(partial(self.state.show_text, role="warning"), place)
 
-    def _on_predicted(self, mapped: MappedCells) -> None:
+    def _on_labels_predicted(self, mapped: MappedCells) -> None:
         (predicted,) = mapped.labels.values()
         name = self._session.add_columns(with_predicted_labels, predicted)
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
@@ -149,19 +151,19 @@ class ReferenceWidget(MapTool):
         parts = [confidence_text(predicted, self._reference), more, *notes]
         self.state.show_text(" ".join(filter(None, parts)), role)
 
-    # The worker
+    # Background jobs
 
-    def _begin(
-        self, stages: Callable[[], Stages[Any]], then: Callable[[Any], None]
+    def _submit(
+        self, stages: Callable[[], Stages[Any]], on_result: Callable[[Any], None]
     ) -> None:
-        self._then = then
+        self._on_result = on_result
         self._jobs.submit(stages)
-        self._show()
+        self._update_widgets()
 
-    def _on_returned(self, result: Any) -> None:
-        self._then(result)
-        self._show()
+    def _on_job_returned(self, result: Any) -> None:
+        self._on_result(result)
+        self._update_widgets()
 
-    def _on_failed(self, error: BaseException) -> None:
-        self._show()
+    def _on_job_failed(self, error: BaseException) -> None:
+        self._update_widgets()
         self.show_error(error)

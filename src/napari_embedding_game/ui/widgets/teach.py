@@ -1,4 +1,4 @@
-"""Teach by example: a few points of each class, and the classes of all others."""
+"""A widget to learn the class of every point from a few examples of each class."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ ADD_TIP = "The selected points become examples of the chosen class."
 LEARN_TIP = "Learn the class of every point, and colour the map."
 OTHER_DATA = "Other data came while it learned, so nothing was learned: press Learn."
 ENOUGH = 10
-"""Examples of a class from which on its accuracy is informative."""
+"""From so many examples of each class on the accuracy is informative."""
 TEXT_LENGTH, MAX_CLASSES = 80, 8
-"""Letters of a text, and classes that are seen without scrolling."""
+"""Letters of a point's text, and classes that are seen without scrolling."""
 
 
 class TeachWidget(MapTool):
-    """The classes with their examples, and what is least sure of what was learned."""
+    """Tables of the classes with their examples, and of the least sure points."""
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
         session = self._session
-        self._do = partial(call_or_show_error, self._update)
-        """Makes an edit, or says why it cannot be made."""
+        self._try_edit = partial(call_or_show_error, self._update_buttons_and_text)
+        """Calls a function that edits clusters, and shows the text of its error."""
         self._learned: tuple[Classification, Examples] | None = None
-        """What was learned last of the data on show, and from what."""
-        self._listed: Annotation | None = None
-        """What the classes on show are of."""
-        self._learning = JobRunner(
-            self, self._on_learned, self._on_failed, self.show_stage
+        """The last result on the present dataset, and the examples it came from."""
+        self._shown_annotation: Annotation | None = None
+        """The annotation whose groups the table of classes shows."""
+        self._learning_job = JobRunner(
+            self, self._on_learned, self._on_learning_failed, self.show_stage
         )
         self.classes = Table(
             TableColumn("Class", "Double-click to type another name.", is_edited=True),
@@ -77,18 +77,24 @@ class TeachWidget(MapTool):
             TableColumn("Sure", "Probability of the class.", share_text),
             is_many=True,
         )
-        self.new = push_button("New class", NEW_TIP, self._new)
-        self.add = push_button("Add selection", ADD_TIP, self._add)
-        self.learn = push_button("Learn", LEARN_TIP, self._learn, "main")
-        self.classes.cell_edited.connect(partial(self._do, session.clusters.rename))
+        self.new = push_button("New class", NEW_TIP, self._make_class_of_selection)
+        self.add = push_button("Add selection", ADD_TIP, self._add_selection_to_class)
+        self.learn = push_button(
+            "Learn", LEARN_TIP, self._start_or_stop_learning, "main"
+        )
+        self.classes.cell_edited.connect(
+            partial(self._try_edit, session.clusters.rename)
+        )
         select = session.selection.select_points
         self.doubtful.rows_picked.connect(
             lambda rows, _: select(np.array(rows, np.intp))
         )
-        self._connections.connect(self._on_data, session.dataset_changed)
-        self.connect_while_open(self._on_clusters, session.clusters.changed)
+        self._connections.connect(self._on_dataset_changed, session.dataset_changed)
+        self.connect_while_open(self._on_clusters_changed, session.clusters.changed)
         self.connect_while_open(self.update_view, session.look.events.color_by)
-        self.connect_while_open(self._update, session.selection.changed)
+        self.connect_while_open(
+            self._update_buttons_and_text, session.selection.changed
+        )
         self.lay_out_parts(
             self.classes,
             horizontal_box(self.new, self.add, self.learn),
@@ -100,36 +106,37 @@ class TeachWidget(MapTool):
         self.main_layout.setStretchFactor(self.doubtful, 1)
 
     def update_view(self) -> None:
-        """Bring all up to date."""
+        """Update both tables, buttons and text."""
         self._show_classes()
-        self._show_doubtful()
-        self._update()
+        self._show_doubtful_points()
+        self._update_buttons_and_text()
 
-    # What a person does
+    # Actions of a person
 
-    def _new(self) -> None:
-        """Make the selected points a group, and let its name be typed."""
+    def _make_class_of_selection(self) -> None:
+        """Make a group of the selected points, and open the editor of its name."""
         session = self._session
-        key = self._do(session.clusters.make_cluster, session.selection.points)
+        key = self._try_edit(session.clusters.make_cluster, session.selection.points)
         if key is not None:
             self.classes.edit_first_cell(key)
 
-    def _add(self) -> None:
-        """Make the selected points examples of the chosen class."""
+    def _add_selection_to_class(self) -> None:
+        """Add the selected points to the examples of the chosen class."""
         session, chosen = self._session, self.classes.selected_keys()
         if session.selection.is_empty or not chosen:
-            self._update(NOTHING_SELECTED)
+            self._update_buttons_and_text(NOTHING_SELECTED)
         else:
-            self._do(
+            self._try_edit(
                 session.clusters.add_points_to_group,
                 chosen[0],
                 session.selection.points,
             )
 
-    def _learn(self) -> None:
+    def _start_or_stop_learning(self) -> None:
+        """Learn the classes in another thread, or stop that."""
         dataset = self._session.dataset
-        if self._learning.is_busy:
-            self._learning.stop()
+        if self._learning_job.is_busy:
+            self._learning_job.stop()
         elif not self._refusal:
             examples = learned_classes.collect_examples(dataset, self._annotation)
 
@@ -138,35 +145,35 @@ class TeachWidget(MapTool):
                     yield from learned_classes.learn_from_examples(dataset, examples)
                 ), examples
 
-            self._learning.submit(learn)
-        self._update()
+            self._learning_job.submit(learn)
+        self._update_buttons_and_text()
 
-    # What happens
+    # Events
 
     def _on_learned(self, result: tuple[Classification, Examples]) -> None:
         session, self._learned = self._session, result
-        name = self._column or learned_classes.TAUGHT
+        name = self._taught_column or learned_classes.TAUGHT
         column = session.add_columns(learned_classes.add_class_columns, name, *result)
         session.look.color_by = choice_of_column(column, session.dataset)
-        session.selection.clear()  # which would dim all that was learned
+        session.selection.clear()  # a selection would mute most learned colours
         self.update_view()
 
-    def _on_failed(self, error: BaseException) -> None:
-        self._update(error_text(error))
+    def _on_learning_failed(self, error: BaseException) -> None:
+        self._update_buttons_and_text(error_text(error))
 
-    def _on_clusters(self) -> None:
-        if self._annotation is not self._listed:
+    def _on_clusters_changed(self) -> None:
+        if self._annotation is not self._shown_annotation:
             self.update_view()
 
-    def _on_data(self, event: object = None) -> None:
-        text = OTHER_DATA if self._learning.is_busy else ""
-        self._learning.stop()
+    def _on_dataset_changed(self, event: object = None) -> None:
+        text = OTHER_DATA if self._learning_job.is_busy else ""
+        self._learning_job.stop()
         self._learned = None
         self.classes.close_open_editor()
         self.update_view()
-        self._update(text)
+        self._update_buttons_and_text(text)
 
-    # What is shown
+    # Tables, buttons and text
 
     @property
     def _annotation(self) -> Annotation:
@@ -174,6 +181,7 @@ class TeachWidget(MapTool):
 
     @property
     def _refusal(self) -> str:
+        """Why classes cannot be learned yet; "" if they can, or without data."""
         dataset = self._session.dataset
         return (
             ""
@@ -182,15 +190,15 @@ class TeachWidget(MapTool):
         )
 
     @property
-    def _column(self) -> str | None:
-        """The newest column of classes that were learned; None without any."""
+    def _taught_column(self) -> str | None:
+        """The newest column of learned classes; None without any."""
         dataset = self._session.dataset
         return next(
             reversed({} if dataset is None else dataset.added_of_kind("taught")), None
         )
 
     def _show_classes(self) -> None:
-        self._listed = annotation = self._annotation
+        self._shown_annotation = annotation = self._annotation
         groups = annotation.groups
         recalls: dict[str, float] = {}
         if self._learned is not None:
@@ -205,15 +213,15 @@ class TeachWidget(MapTool):
             },
             index=[*groups],
         )
-        on_map = self._map_colors()
+        on_map = self._class_colors()
         names = {i: group.name for i, group in groups.items() if group.name in on_map}
         self.classes.show_frame(frame, {i: on_map[name] for i, name in names.items()})
         if not self.classes.selected_keys():
             self.classes.select_keys([*groups][:1])
 
-    def _map_colors(self) -> dict[str, str]:
-        """Return the colours of classes by their names, as the map has them."""
-        session, column = self._session, self._column
+    def _class_colors(self) -> dict[str, str]:
+        """Return the colours "#rrggbb" of classes on the map, by their names."""
+        session, column = self._session, self._taught_column
         if column is not None and session.look.color_by != CLUSTER:
             names = session.dataset.obs[column].astype("category").cat.categories
             return dict(
@@ -223,8 +231,8 @@ class TeachWidget(MapTool):
         colors = to_hex_colors(cluster_colors(named))
         return {c.name: color for c, color in zip(named, colors, strict=True)}
 
-    def _show_doubtful(self) -> None:
-        dataset, column = self._session.dataset, self._column
+    def _show_doubtful_points(self) -> None:
+        dataset, column = self._session.dataset, self._taught_column
         if column is None:
             return
         obs = dataset.obs
@@ -242,20 +250,23 @@ class TeachWidget(MapTool):
         )
         self.doubtful.show_frame(frame)
 
-    def _update(self, message: str = "") -> None:
-        """Show what can be done, and say it after what has been done."""
-        has_data, is_busy = self._session.dataset is not None, self._learning.is_busy
+    def _update_buttons_and_text(self, message: str = "") -> None:
+        """Update buttons, and show a message followed by the next step."""
+        has_data, is_busy = (
+            self._session.dataset is not None,
+            self._learning_job.is_busy,
+        )
         can_learn = is_busy or (has_data and not self._refusal)
         self.learn.setText("Stop" if is_busy else "Learn")
         set_role(self.new, "" if can_learn else "main")
-        for part, is_shown in (
+        for widget, is_shown in (
             (self.new, has_data),
             (self.learn, can_learn),
             (self.classes, has_data and bool(self._annotation.groups)),
             (self.add, bool(self._annotation.groups)),
-            (self.doubtful, self._column is not None),
+            (self.doubtful, self._taught_column is not None),
         ):
-            part.setVisible(is_shown)
+            widget.setVisible(is_shown)
         if not is_busy:
             text = (
                 f"{message} {self._next_step_text()}".strip() if has_data else NO_DATA
@@ -263,13 +274,13 @@ class TeachWidget(MapTool):
             self.state.show_text(text)
 
     def _next_step_text(self) -> str:
-        """Return what is to be done now."""
+        """Return a sentence on the next step, or on the accuracy of the classes."""
         dataset, annotation = self._session.dataset, self._annotation
         if self._refusal:
             return self._refusal
         examples = learned_classes.collect_examples(dataset, annotation)
-        if self._column is not None:
-            if examples != dataset.added[self._column].examples:
+        if self._taught_column is not None:
+            if examples != dataset.added[self._taught_column].examples:
                 return OUTDATED
             last = self._learned
             names = [*examples]
