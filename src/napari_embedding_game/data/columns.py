@@ -18,7 +18,7 @@ KEY = "embedding_game"
 """Prefix of the name of each column that a map is written into."""
 NO_LEVEL = "(missing)"
 """Name of the group of rows without a level: a level of a file may be "missing"."""
-# Numbers under these names tell rows apart or group them; they measure nothing.
+# Numbers under these names identify or group rows, and are no measurements.
 _NAME_OR_GROUP = re.compile(
     r"^(metadata_)?(row|column|col|field|plane|fov|slice|timestep|week|passage)$"
     r"|(^|[_\- .])(id|ids|index|label|labels|class|target|cluster"
@@ -50,13 +50,13 @@ _POSITION = re.compile(
     r"|t|time|frame|pos(ition)?|centroid|(.*[_\- .])?location[_\- .].*",
     re.IGNORECASE,
 )
-# Coordinates of a map made elsewhere: umap_1 of a table, X_tsne 2 of an AnnData.
+# Coordinates of another program's map: umap_1 of a table, X_tsne 2 of an AnnData.
 _EXTERNAL_MAP_AXIS = re.compile(
     r"(?P<map>X_(?!spatial).+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)"
     r"[_\- .]?\d\d?",
     re.IGNORECASE,
 )
-# From this share of numbers on, the other values of a column are mistakes.
+# From this share of numbers on, the texts of a column are mistakes.
 _MOSTLY_NUMBERS = 0.8
 _MAY_BE_NUMBERS = {
     *("string", "integer", "floating", "decimal"),
@@ -114,17 +114,18 @@ def parse_integers(column: pd.Series) -> NDArray[np.int64] | None:
     Returns None if any value is not a whole number of 64 bits.
     """
     types = pd.api.types
-    # Most columns are measures: the first rows show it.
+    # The first rows exclude most columns, as these hold fractions.
     for part in (column.head(N_FIRST_ROWS), column):
         values = part if types.is_numeric_dtype(part) else coerce_to_numbers(part)
         if types.is_bool_dtype(values) or types.is_complex_dtype(values):
             return None
-        known = pd.Series(values.dropna().to_numpy())  # of Arrow, too, as numpy's
+        # to_numpy also converts Arrow types.
+        known = pd.Series(values.dropna().to_numpy())
         is_whole = (known.abs() < 2**63) & (known % 1 == 0)
         if len(known) < part.count() or not is_whole.all():
             return None
     integers = np.full(len(column), -1)
-    integers[values.notna()] = known  # unsigned ones have no -1
+    integers[values.notna()] = known  # an unsigned type would have no -1
     return integers if len(known) else None
 
 
@@ -133,7 +134,8 @@ def coerce_to_numbers(column: pd.Series) -> pd.Series:
 
     Whole numbers stay exact also beside missing values.
     """
-    column = column.astype(object)  # texts of Arrow would give NaN that is a value
+    # For Arrow texts to_numeric would return NaN as a value.
+    column = column.astype(object)
     if has_huge_exponent("\n".join(map(str, column))):
         column = column.mask(column.map(str).map(has_huge_exponent))
     return pd.to_numeric(column, errors="coerce", dtype_backend="numpy_nullable")
@@ -224,7 +226,7 @@ def holds_row_names(column: pd.Series) -> bool:
         return True
     if pd.api.types.infer_dtype(column) != "string" or _NEVER_ROW_NAMES.match(heading):
         return False
-    # Numbers with a few mistakes among them are measurements, and told as such.
+    # A column of numbers with a few texts is a measurement, and its texts are reported.
     return bool(coerce_to_numbers(column).notna().mean() < _MOSTLY_NUMBERS)
 
 
@@ -272,7 +274,7 @@ def make_names_unique(names: pd.Index) -> list[str]:
     from anndata.utils import make_index_unique
 
     with warnings.catch_warnings():
-        # There may be an "A-1" already; the next number is taken then.
+        # anndata warns if "A-1" exists already, and takes the next number.
         warnings.filterwarnings("ignore", message="Suffix used")
         return list(map(str, make_index_unique(pd.Index(names.astype(str)))))
 

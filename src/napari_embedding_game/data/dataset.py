@@ -26,8 +26,8 @@ from napari_embedding_game.data.roles import (
     guess_role_unconverted,
 )
 
-Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
-# (X is of float64 where float32 loses the differences between rows)
+Matrix: TypeAlias = Any  # ndarray or scipy CSR matrix (scipy has no types)
+# X has float64 where float32 would lose the differences between rows, else float32.
 
 Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 """Source rows by the class that they are examples of."""
@@ -325,11 +325,11 @@ class Dataset:
         obs = self.obs.copy(deep=False)
         for one in new.keys() & set(obs.columns):
             del obs[one]
-        # Rows may be some of a larger table, of which pandas warns where one is set.
+        # insert avoids the warning of pandas on setting a column of a slice.
         for one, values in new.items():
             obs.insert(obs.shape[1], one, values)
         added = {**self.added, name: replace(record, columns=tuple(new))}
-        dataset = copy(self)  # with all that is known of its numbers
+        dataset = copy(self)  # shares the cache of computed values
         vars(dataset).update(obs=obs, added=added, roles=_decide_roles(obs, self.roles))
         return dataset, name
 

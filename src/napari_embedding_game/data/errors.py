@@ -67,8 +67,9 @@ def wrap_read_errors(path: Path, file_kind: str) -> Iterator[None]:
             "embed a smaller part of it, for instance its principal components, or "
             "export it again."
         ) from error
-    except Exception as error:  # as various as the libraries and the damages
-        logger.info("Reading %s failed", path, exc_info=True)  # or a defect of ours
+    except Exception as error:  # libraries raise any type for damaged files
+        # The cause may be a defect of this program.
+        logger.info("Reading %s failed", path, exc_info=True)
         if _LOCKED in str(error):
             raise DataError(
                 f"{path.name} is open in another program, which may be writing it: "

@@ -168,7 +168,7 @@ def _looks_like_log1p(profile: Any) -> bool:
     """Return whether values begin at 0, are not whole, and are small as log1p is."""
     values = profile.data if sp.issparse(profile) else profile
     some = values[:: max(1, values.size // _MAX_SAMPLE)]
-    if np.array_equal(some, np.round(some)):  # counted, or none
+    if np.array_equal(some, np.round(some)):  # whole numbers are counts, or empty
         return False
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     has_zeros = sp.issparse(profile) or low == 0

@@ -82,12 +82,13 @@ def score_genes(
             f'No gene of "{gene_set.name}" is in the data. {match.note} Use the names '
             "that the data have, such as symbols instead of Ensembl numbers."
         )
-    # First and whole, or a thread that loads it meanwhile breaks: python/cpython#83065.
+    # Imported first, as another thread importing it meanwhile fails:
+    # python/cpython#83065.
     import sklearn.metrics  # noqa: F401
     import scanpy as sc  # isort: skip
     from anndata import AnnData
 
-    # Numbers as names: those of the data may occur twice.
+    # Genes are named by numbers, as names of the data may be repeated.
     numbers = pd.RangeIndex(len(dataset.profile_names)).astype(str)
     adata = AnnData(dataset.expression.values, var=pd.DataFrame(index=numbers))
     state = np.random.get_state()  # noqa: NPY002 - scanpy seeds the one of all
@@ -112,7 +113,7 @@ def with_score(
     The name is that of the set, with a number appended if a column has this name
     already.
     """
-    name = gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
+    name = gene_set.name.strip().replace("/", "_")  # an .h5ad key has no slash
     name = "gene set" if name in ("", "_index") else name
     how = AddedColumns(kind="score", genes=gene_set.genes)
     return dataset.with_columns(name, {"": scores}, how, replaces=False)

@@ -86,7 +86,7 @@ def mix_batches(
     X = np.asarray(components, dtype=np.float64)
     try:
         mixed = run_harmony(X, obs[[key]], [key], random_state=SEED, verbose=False)
-    except Exception as error:  # as various as its libraries
+    except Exception as error:  # its libraries raise any type
         raise DataError(
             f'Harmony could not mix by "{key}" ({error}): choose another column, or '
             "none."

@@ -197,7 +197,7 @@ def hash_table_rows(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
 def _to_mixed_bits(values: Any) -> NDArray[np.uint64]:
     """Return numbers as uint64 whose low bits depend on the high ones, too."""
     numbers = np.array(values, np.float64, order="C")
-    numbers += 0.0  # of -0.0 it makes 0
+    numbers += 0.0  # this turns -0.0 into 0
     is_missing = np.isnan(numbers)
     if is_missing.any():
         numbers[is_missing] = np.nan
@@ -219,7 +219,7 @@ def _name_hash_factor(name: str) -> np.uint64:
     return np.uint64(int.from_bytes(digest, "little") | 1)
 
 
-# Numbers that a notebook reads again, on any machine
+# Sums that a notebook compares, on any machine
 
 
 def absolute_row_sums(values: Any) -> NDArray[np.float64]:
@@ -245,7 +245,7 @@ def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
         )
 
 
-# What has changed, in words
+# Clauses on what has changed
 
 
 def missing_row_text(known_names: pd.Index, found_names: pd.Index) -> str:

@@ -45,7 +45,8 @@ def _load_table_with_labels(
     frame = yield from read_in_process(path, tables.read_frame)
     yield FINDING_STAGE
     table, _ = tables.split_off_row_names(frame, path.name)
-    if table.shape[1] < frame.shape[1]:  # the first column, of ImageJ the numbers
+    # The first column became row names; ImageJ's are ids.
+    if table.shape[1] < frame.shape[1]:
         table = table.assign(**{ROW_NAMES: table.index})
     link = join_with_labels(table, request, path.name)
     column = link.column or request.column or options.id_column

@@ -95,7 +95,7 @@ class Objects:
         same = np.array(
             [row_of.get(key, -1) for key in self._box_and_area_keys()], np.intp
         )
-        # Interleaved objects share a box: each stays what it is called.
+        # Interleaved objects share a box: the label decides between them.
         pairs = zip(same_label_indices, self._box_and_area_keys(), strict=True)
         stays = [i >= 0 and theirs[i] == key for i, key in pairs]
         same = np.where(stays, same_label_indices, same)

@@ -71,7 +71,7 @@ def write_principal_components(
         n_cells, n_genes = _matrix_shape(item)
         opened = read_elem_lazy if store.is_stored(item) else from_array
         X = opened(item, chunks=(min(CHUNK, n_cells), n_genes))
-        if hasattr(item, "keys"):  # a sparse matrix
+        if hasattr(item, "keys"):  # a sparse matrix is a group
             store.validate_stored_indptr(item)
             X = X.map_blocks(store.to_checked_csr, dtype=X.dtype, meta=X._meta)
         if not looks_like_counts(X[: min(CHUNK, n_cells)].compute()):
@@ -112,7 +112,7 @@ def read_counts_shape(source: Path, space: str | None = None) -> tuple[int, int]
 
 
 def _matrix_shape(item: Any) -> tuple[int, int]:
-    # Of a sparse matrix, which is a group, it is written down.
+    # A sparse matrix is a group that stores its shape as an attribute.
     """Return the rows and columns of a stored matrix."""
     n_cells, n_genes = item.attrs["shape"] if hasattr(item, "keys") else item.shape
     return int(n_cells), int(n_genes)

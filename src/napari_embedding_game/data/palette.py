@@ -99,7 +99,7 @@ def level_colors(
 def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
     """Return the colour of each cluster, (C, 4): the chosen one, else by its id."""
     ids = np.array([cluster.id for cluster in clusters], int)
-    # Ids count from 1; a landmark 0 that is a cluster has the last colour.
+    # Ids count from 1; the cluster of landmark 0 has the last colour.
     colors: Colors = palette_colors(int(ids.max(initial=0)) + 1)[ids - 1]
     for i, cluster in enumerate(clusters):
         if cluster.color:
@@ -111,7 +111,7 @@ def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
 def point_colors(clustering: Clustering) -> Colors:
     """Return the colour of each point's cluster, (N, 4)."""
     codes = label_indices([*clustering.by_id], clustering.labels)
-    # ``take`` is many times quicker than an index here.
+    # ``take`` is many times faster than an index here.
     colors: Colors = cluster_colors(clustering.clusters).take(codes, axis=0)
     return colors
 

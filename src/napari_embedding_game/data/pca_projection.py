@@ -51,7 +51,7 @@ def reconstruct_pca_projection(adata: AnnData, where: str) -> Projection:
     stored, values = stored[rows], adata.X
     is_scaled = values.min() < 0
     base = read_log_base(adata)
-    unit = to_natural_log(1.0, base)  # of its logarithms
+    unit = to_natural_log(1.0, base)  # ln(1 + x) of 1 in the stored base
     if not is_scaled and are_counts(values):
         values = normalise_expression(values, TARGET_SUM, "These cells")
     elif not is_scaled:

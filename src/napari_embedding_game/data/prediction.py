@@ -64,5 +64,6 @@ def with_predicted_labels(
     The name is ``<label>_predicted``, with a number if the file has such a column;
     confidence, likeness and distance are further columns.
     """
-    name = predicted.record.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
+    # an .h5ad key has no slash.
+    name = predicted.record.label.replace("/", "_") + PREDICTED
     return dataset.with_columns(name, predicted.columns_by_suffix, predicted.record)

@@ -113,7 +113,7 @@ def find_doublets(
     if texts is not None:
         key = "batch"
         adata.obs[key] = pd.Categorical(texts)
-    # Exact neighbours: the others of scanpy fail with pynndescent 0.7.
+    # Exact neighbours, as scanpy's approximate ones fail with pynndescent 0.7.
     options: Any = {"use_approx_neighbors": False, "random_state": 0, "verbose": False}
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -122,7 +122,8 @@ def find_doublets(
         is_doublet = adata.obs["predicted_doublet"]
         if np.isnan(scores).any() or is_doublet.isna().any():
             raise ValueError("it gives some cells no score")
-    except (ValueError, LookupError) as error:  # such as of cells with very few genes
+    except (ValueError, LookupError) as error:
+        # Cells with very few genes cause these errors.
         raise DataError(
             f"scrublet cannot tell doublets in these counts ({error}): let the lowest "
             "number of genes per cell be higher, or go on without looking for doublets."

@@ -54,7 +54,7 @@ class ReadResult:
         dataset, options = self.dataset, self.dataset.read_options
         is_prepared = options is not None and options.recipe is not None
         is_counts = is_prepared or looks_like_counts(dataset)
-        _ = dataset.expression.kind  # is known from now on
+        _ = dataset.expression.kind  # computes and caches the kind
         is_mixable = is_counts or can_mix_batches(dataset)
         names = find_batch_columns(dataset) if is_mixable else ()
         return replace(self, is_counts=is_counts, batch_columns=names)

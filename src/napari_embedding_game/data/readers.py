@@ -92,7 +92,7 @@ def can_read(path: str | Path) -> bool:
     """Return whether a path has the name of a readable file or is such a folder."""
     if str(path).lower().endswith((*ENDINGS, *FOLDER_ENDINGS)):
         return True
-    with suppress(OSError):  # a name that no file has
+    with suppress(OSError):  # the system may refuse the name
         return _find_folder_reader(Path(path)) is not None
     return False
 
@@ -109,7 +109,8 @@ def holds_layers_or_images(path: Path) -> bool:
         for name in ("zarr.json", ".zattrs"):
             if (path / name).is_file():
                 noted = json.loads((path / name).read_text(encoding="utf-8"))
-                for key in ("attributes", "ome"):  # of newer versions of the formats
+                # Newer versions of the formats nest their metadata.
+                for key in ("attributes", "ome"):
                     noted = noted.get(key, noted) if isinstance(noted, dict) else {}
                 return not _KEYS_OF_IMAGES.isdisjoint(noted)
     return False

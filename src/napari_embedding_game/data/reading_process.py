@@ -83,13 +83,13 @@ def read_in_process(
 def start_reading_process() -> None:
     """Start a reading process if none is idle, so that a first file is read at once."""
     has_window.set()
-    with suppress(DataError):  # the first file says so
+    with suppress(DataError):  # reading the first file raises the error again
         _keep_idle_or_kill(_take_idle_process())
 
 
 def _take_idle_process() -> _Process:
     """Return an idle reading process, or start one; raise DataError if that fails."""
-    with suppress(IndexError):  # of any thread that asks
+    with suppress(IndexError):  # another thread may take the last process
         while (process := _idle.pop()).has_ended():
             pass
         return process
@@ -115,7 +115,8 @@ class _Process:
 
     def __init__(self) -> None:
         self._process = start_process(__name__, pipesize=1 << 20)
-        finalize(self, self._process.kill)  # also where the program ends
+        # Kills the process when the program ends, too.
+        finalize(self, self._process.kill)
         self._pid = self._process.pid
         """On Windows an environment's python starts another, which reads."""
         self._answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()
@@ -131,11 +132,11 @@ class _Process:
     ) -> Stages[tuple[str, Any]]:
         """Run a job in stages; return ("result", value) or ("error", exception)."""
         assert self._process.stdin is not None
-        # Reading a file may take three quarters of what is free now.
+        # Reading a file may take three quarters of the free memory.
         most, (before, _) = 3 * memory.budget() // 2, self._memory_and_seconds()
         name, size = Path(path).name, _unpacked_size(Path(path))
         most_here, patience, begun = math.inf, math.inf, 0.0
-        with suppress(OSError):  # it has just ended, which the listener tells
+        with suppress(OSError):  # if the process has just ended, the listener says so
             pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
@@ -159,7 +160,7 @@ class _Process:
                 ) from content
             if kind != "stage":
                 return kind, content
-            if content is None:  # now it begins, with all libraries
+            if content is None:  # all libraries are loaded, and reading begins
                 before, most_here = used, SPARE_BYTES + MAX_BYTES_PER_BYTE * size
             if content is not stage:
                 begun, patience = seconds, SPARE_SECONDS + SECONDS_PER_BYTE * size
@@ -189,7 +190,7 @@ class _Process:
                 _, self._pid = _receive_message(pipe)
                 while True:
                     self._answers.put(_receive_message(pipe))
-        except Exception as error:  # as various as what may be left of a pickle
+        except Exception as error:  # a truncated pickle raises any type
             reason = error
         self.kill(waits=True)
         with suppress(OSError):
@@ -211,7 +212,7 @@ def _unpacked_size(path: Path) -> float:
     return math.inf
 
 
-# Messages, the same on both sides
+# Messages, which both processes send and receive
 
 
 def _send_message(pipe: BinaryIO, kind: str, content: Any) -> None:
@@ -233,31 +234,33 @@ def _receive_message(pipe: Any) -> tuple[str, Any]:
     return kind, pickle.loads(pickled, buffers=parts)  # noqa: S301
 
 
-# In the process
+# Code that runs in the reading process
 
 
 def serve() -> None:
     """Run the jobs that arrive on the standard input, until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the other process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     _send_message(answers, "pid", os.getpid())
-    # What a library prints would be taken for an answer.
+    # Output printed by a library would be read as an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for module in _LIBRARIES:
         importlib.import_module(module)
     while True:
-        result: Any = None  # or a file's memory is held while it waits
+        result: Any = None  # frees the former result's memory while waiting
         try:
             read, values, options = pickle.load(jobs)  # noqa: S301
         except EOFError:
             return
-        _send_message(answers, "stage", None)  # now it begins
+        # Tells the main process that reading begins.
+        _send_message(answers, "stage", None)
         try:
             result = read(*values, **options)
             if isinstance(result, Generator):
                 result = finish(result, partial(_send_message, answers, "stage"))
             _send_message(answers, "result", result)
         except Exception as error:
-            # What a library has raised may not be pickled, as tblib does if installed.
+            # If tblib is installed, causes are pickled, too, which can fail for errors
+            # of libraries.
             error.__cause__ = error.__context__ = None
             _send_message(answers, "error", error)

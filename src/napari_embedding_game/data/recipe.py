@@ -163,7 +163,7 @@ def _recipe_notes(
     return notes if key is None else [*notes, harmony.mixing_note(key)]
 
 
-# The steps, of arrays and of Dask
+# Steps that accept arrays in memory and arrays of Dask
 
 
 def find_cells_outside_limits(
@@ -237,7 +237,7 @@ def compute_pca_of_variable_genes(
         ) from error
     variable = adata[:, adata.var["highly_variable"].to_numpy()].copy()
     yield Stage("Scaling each gene")
-    # Scaling makes it dense in any case.
+    # Scaling makes the matrix dense in any case.
     if hasattr(variable.X, "map_blocks"):
         empty = np.empty((0, 0), variable.X.dtype)
         variable.X = variable.X.map_blocks(to_dense, dtype=empty.dtype, meta=empty)

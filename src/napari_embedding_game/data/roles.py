@@ -67,7 +67,8 @@ def guess_role(column: pd.Series) -> Role:
     if _has_few_levels(column, name, "texts"):
         return of_groups
     has_words = TEXT.match(name) or column.head(100).str.contains(" ").any()
-    is_unique = column.head(1000).is_unique  # of a million barcodes it takes long
+    # Checking a million barcodes would take long.
+    is_unique = column.head(1000).is_unique
     return "texts" if has_words or not is_unique else "ids"
 
 
@@ -85,13 +86,14 @@ def _guess_role_of_numbers(column: pd.Series, name: str, group_role: Role) -> Ro
     if is_measure_name(name):
         return "numbers"
     is_position = columns.is_position_name(name) and not is_time
-    if is_position and not name.isalpha():  # as centroid_y, also on a regular grid
+    # Centroid_y is a position on a regular grid, too.
+    if is_position and not name.isalpha():
         return "positions"
     is_few = _has_few_levels(column, name, "numbers")
     are_several = is_named or columns.count_levels(column, 1) > 1
     if (
         is_few and are_several and columns.holds_integers(column)
-    ):  # also classes called y
+    ):  # classes may be called y
         return group_role
     if is_position:
         return "positions"
@@ -114,12 +116,12 @@ def _to_plain_column(column: pd.Series) -> pd.Series:
     Truth values with gaps become pandas' own, lists and other objects become texts.
     """
     kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind == "unknown-array":  # levels or lists of Arrow
+    if kind == "unknown-array":  # the type is a dictionary or list of Arrow
         return _to_plain_column(column.astype(object))
     if column.dtype != object:
         return column
     if kind == "boolean":
-        return column.astype("boolean")  # with gaps
+        return column.astype("boolean")  # the column may have gaps
     return column.astype(str).where(column.notna()) if kind == "mixed" else column
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.dataset import Matrix
 from napari_embedding_game.data.validation import to_sufficient_precision
 
-_MIN_SIDE = 8  # nine columns are a table, 8 x 8 pixels a picture
+_MIN_SIDE = 8  # fewer than 64 columns are a table and no picture
 
 
 def to_thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:

@@ -43,7 +43,7 @@ def pbmc() -> Dataset:
 
 def find_pbmc_file() -> Path:
     """Return the path of scanpy's PBMC file; raise DataError if scanpy has none."""
-    scanpy = find_spec("scanpy")  # found without importing it, which takes seconds
+    scanpy = find_spec("scanpy")  # importing scanpy would take seconds
     path = Path(str(scanpy and scanpy.origin)).parent / _PBMC_FILE
     if not path.exists():
         raise DataError(

@@ -55,7 +55,7 @@ def find_table_of_layer(
     element = metadata.get("name") or layer_name
     regions = adata.obs[region_key].astype(str).to_numpy()
     others = [one for one in np.unique(regions) if one != element]
-    # Where there is one region alone, the layer may have another name than it.
+    # With a single region the layer may have another name than the region.
     if not others or (len(others) == 1 and element not in regions):
         return whole
     rows = np.flatnonzero(regions == element)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # Squared differences of larger numbers overflow single precision.
 _MAX_NUMBER = 1e18
-# Rows that tell whether single precision will do, and the part of the distance between
-# two of them that it may take away.
+# Number of rows by which the precision is chosen, and the largest share of the distance
+# between two rows that single precision may lose.
 _COMPARED_ROWS = 200
 _MAX_LOST = 1e-3
 _ROWS = 4_096
@@ -128,7 +128,7 @@ def to_sufficient_precision(X: Any) -> Matrix:
     if np.can_cast(X.dtype, np.float32):
         return single
     some = X[:: max(1, X.shape[0] // _COMPARED_ROWS)].astype(np.float64)
-    with np.errstate(all="ignore"):  # values that are missing, infinite or too large
+    with np.errstate(all="ignore"):  # values may be missing, infinite or too large
         distances = _distances_to_next_row(some)
         lost = (
             _distances_to_next_row(some - to_float32(some).astype(np.float64))
@@ -139,17 +139,17 @@ def to_sufficient_precision(X: Any) -> Matrix:
 
 
 def _to_dtype(dtype: Any, X: Any) -> Matrix:
-    with np.errstate(over="ignore"):  # check_values reports overflows
+    with np.errstate(over="ignore"):  # check_magnitude_and_variation reports overflows
         if not sp.issparse(X):
             return np.ascontiguousarray(X, dtype=dtype)
         matrix = sp.csr_matrix(X, dtype=dtype)
     if matrix.has_canonical_format:
         return matrix
-    for first in range(0, matrix.shape[0], _ROWS):  # without a second large matrix
+    for first in range(0, matrix.shape[0], _ROWS):  # blocks avoid a second large matrix
         part = matrix[first : first + _ROWS]
         n = part.nnz
         part.sum_duplicates()
-        if part.nnz < n:  # several values of one row and column
+        if part.nnz < n:  # an entry has several values to be summed
             matrix = matrix.copy()
             matrix.sum_duplicates()
             break

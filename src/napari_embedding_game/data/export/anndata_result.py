@@ -94,17 +94,19 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
     positions = dataset.expand_to_source_rows(result.snapshot.embedding)
     objects, obs, columns = dataset.source_objects, dataset.source_obs, dict[str, Any]()
     is_measured = "measured" in dataset.provenance
-    if objects is not None:  # missing where a row is no object
+    if objects is not None:  # rows without an object have a missing label
         ids = pd.arrays.IntegerArray(objects.label_ids.copy(), ~objects.present)
         columns["label"] = objects.label_ids if objects.present.all() else ids
     if is_measured and obs is not None:
         columns |= {name: obs[name].to_numpy() for name in obs if name != "label"}
     columns |= zip([f"{KEY}_x", f"{KEY}_y", f"{KEY}_z"], positions.T, strict=False)
     columns |= result_columns(dataset, result)
-    if is_measured and dataset.profile is not dataset.X:  # in their own units
+    # The profile has the measures in their own units.
+    if is_measured and dataset.profile is not dataset.X:
         values = dataset.expand_to_source_rows(dataset.profile)
         columns |= zip(dataset.profile_names, values.T, strict=True)
-    heading = "row_name" if "row" in columns else "row"  # the row of a plate
+    # "row" is taken by the row of a plate.
+    heading = "row_name" if "row" in columns else "row"
     return pd.DataFrame(columns, index=dataset.source_obs_names).rename_axis(heading)
 
 
@@ -130,7 +132,7 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
     elif (is_h5ad := source.name.lower().endswith(".h5ad")) and not has_array_tables(
         source
     ):
-        shutil.copyfile(source, target)  # without loading what is only copied
+        shutil.copyfile(source, target)  # copying avoids loading the unchanged parts
     else:
         is_whole = is_h5ad or is_zarr(source)
         adata = read_whole_anndata(source) if is_whole else read_counts(source)[0]
@@ -157,14 +159,14 @@ def build_result_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
     return adata
 
 
-# The AnnData that a result goes into
+# Building the AnnData that receives a result
 
 
 def _dataset_to_anndata(dataset: Dataset) -> AnnData:
     """Return the profile, metadata and components of all source rows as an AnnData."""
     obs = dataset.source_obs
     if obs is None:
-        # Whole numbers stay whole where other rows have none.
+        # Nullable types keep whole numbers whole where left-out rows have no value.
         whole = dataset.obs.select_dtypes(["bool", "integer"]).convert_dtypes()
         obs = dataset.obs.astype(whole.dtypes.to_dict())
         obs = obs.set_axis(np.flatnonzero(dataset.kept), axis=0)
@@ -195,9 +197,9 @@ def _to_storable_column(column: pd.Series) -> pd.Series:
         return column if is_number else to_text_levels(column)
     if isinstance(dtype, np.dtype) and dtype.kind in _GAPS:
         return column
-    if dtype.kind in _GAPS:  # of pandas or of Arrow
+    if dtype.kind in _GAPS:  # nullable types of pandas or Arrow
         return column.astype(_GAPS[dtype.kind])
-    texts = column.astype(str).astype(object)  # a day without its hour
+    texts = column.astype(str).astype(object)  # dates are written without 00:00
     return (
         texts if column.notna().all() else to_text_levels(texts.where(column.notna()))
     )
@@ -212,7 +214,8 @@ def _add_result_to_file(
 
     with h5py.File(target) as file:
         obs, used_keys = read_elem(file["obs"]), {*file.get("obsm", ())}
-        if (components := f"uns/{KEY}/components") in file:  # of a former map
+        # The components of a former map are replaced.
+        if (components := f"uns/{KEY}/components") in file:
             used_keys.discard(read_elem(file[components]))
     indices = _source_row_of_file_rows(dataset, target)
     new = _collect_result_parts(dataset, result, indices, used_keys)
@@ -243,7 +246,8 @@ def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]
     source. Raises DataError if the source has changed.
     """
     source = dataset.source
-    if source is None or not h5ad_contains_source(source):  # it is of the rows at hand
+    # The file was written from the dataset.
+    if source is None or not h5ad_contains_source(source):
         return np.arange(dataset.n_source_rows)
     known = Identity.from_dataset(dataset)
     order = align_rows(
@@ -287,7 +291,7 @@ def check_foreign_entries_kept(former_file: Path, new_file: Path) -> None:
         )
 
 
-# What goes into it
+# Building the parts of a result
 
 
 def _collect_result_parts(

@@ -35,7 +35,7 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     try:
         delete_temporaries(target)
         mode = target.stat().st_mode & 0o7777 if target.exists() else None
-        # The temporary file is no more readable than the final one.
+        # The temporary file must not be readable for more people than the final file.
         new = 0o600 if is_private or mode is not None else 0o666
         try:
             temporary.touch(new, exist_ok=False)
@@ -52,7 +52,7 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
                     if seconds is None:
                         raise
                     time.sleep(seconds)
-            if os.name == "posix":  # elsewhere renaming is durable
+            if os.name == "posix":  # on other systems renaming is durable
                 folder = os.open(target.parent, os.O_RDONLY)
                 os.fsync(folder)
                 os.close(folder)
@@ -71,7 +71,7 @@ def delete_temporaries(path: Path) -> None:
     for half in path.parent.glob(f".*-{glob.escape(path.name)}"):
         match = name.fullmatch(half.name)
         if match and not psutil.pid_exists(int(match[1])):
-            with suppress(OSError):  # another program may do the same
+            with suppress(OSError):  # another program may delete it first
                 half.unlink()
 
 

@@ -21,7 +21,7 @@ def reserve_bytes(path: Path, n_bytes: int) -> None:
     Raises OSError if there is no room.
     """
     with path.open("ab") as end:
-        if hasattr(os, "posix_fallocate"):  # btrfs keeps no room for zeros
+        if hasattr(os, "posix_fallocate"):  # on btrfs writing zeros reserves no room
             os.posix_fallocate(end.fileno(), end.tell(), n_bytes)
         else:
             end.write(bytes(n_bytes))
@@ -42,5 +42,5 @@ def write_h5ad(adata: AnnData, path: Path) -> None:
     with h5py.File(content, "w") as file:
         write_elem(file, "/", adata, dataset_kwargs={"compression": "gzip"})
         if adata.raw is None:
-            file.pop("raw", None)  # a note that there is none, which its own leaves out
+            file.pop("raw", None)  # AnnData.write_h5ad writes no empty entry "raw"
     path.write_bytes(content.getbuffer())

@@ -64,7 +64,8 @@ def draw_figure(plot: Plot) -> Any:
 
 def new_figure(size: tuple[float, float]) -> Any:
     """Return an empty figure of `size` in inches, without a window."""
-    from matplotlib.figure import Figure  # 0.3 s, which no start of a window waits for
+    # This takes 0.3 s, which would delay the window.
+    from matplotlib.figure import Figure
 
     return Figure(size, layout="constrained")
 
@@ -181,7 +182,7 @@ class MapPlot(Plot):
             add_colorbar(axes, self.colors)
         elif key := self.legend_entries():
             add_legend(axes, key, self.colors.title)
-        # Names go up or down where they would cover one another.
+        # Names move up or down where they would cover other names.
         axes.figure.draw_without_rendering()
         lines = [0, *(sign * step for step in range(1, 31) for sign in (1, -1))]
         offsets = [("center", 0.0, 1.25 * line) for line in lines]
@@ -229,8 +230,8 @@ class ExpressionPlot(Plot):
         axes.set_yticks(range(n_genes), map(escape_dollars, self.genes))
         axes.tick_params(length=2)
         axes.xaxis.tick_top()
-        add_colorbar(axes, self, location="top")  # seen however many groups there are
-        for _ in range(2):  # the space of the legend of sizes follows that of the cells
+        add_colorbar(axes, self, location="top")  # visible for any number of groups
+        for _ in range(2):  # the legend of sizes is laid out after the tiles
             axes.figure.draw_without_rendering()
 
     def _paint_tiles(self, axes: Any, colors: Points) -> None:
@@ -279,7 +280,8 @@ class ViolinPlot(ExpressionPlot):
         from matplotlib.collections import PolyCollection
 
         n_groups, n_genes, n_bins = self.densities.shape
-        ends, outlines, faces = 0.45 - 0.9 * self.spans, [], []  # rows go down
+        # The y axis points down.
+        ends, outlines, faces = 0.45 - 0.9 * self.spans, [], []
         for gene, group in np.ndindex(n_genes, n_groups):
             widths = self.densities[group, gene]
             are_seen = np.flatnonzero(widths > 0.005 * widths.max())
@@ -359,7 +361,8 @@ class VolcanoPlot(Plot):
         for row in dict.fromkeys([*genes[:N_NAMED], *genes[::-1][:N_NAMED]]):
             offsets = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
             offsets += [("center", 0.0, up) for up in (0.9, -0.9)]
-            if self.p_values[row] <= MIN_P:  # in a row: below it, towards the middle
+            # Genes at the upper edge stand in a row: labels go below.
+            if self.p_values[row] <= MIN_P:
                 side = "right" if positions[row, 0] > 0 else "left"
                 offsets = [(side, 0.0, -1.5 * n) for n in range(1, N_NAMED + 1)]
             name = str(self.names[row]), positions[row]
@@ -423,14 +426,15 @@ class PlatePlot(Plot):
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         axes.set_title(escape_dollars(self.plate), size="medium", loc="left")
-        add_colorbar(axes, self, self.is_share, location="top")  # a dock is narrow
+        # The dock is too narrow for a bar at the right.
+        add_colorbar(axes, self, self.is_share, location="top")
         chosen = np.array(self.chosen, float).reshape(-1, 2)[:, ::-1]
         color = axes.xaxis.label.get_color()
         _add_discs(axes, chosen, 0.92, "none", edges=color).set_linewidth(1.5)
         axes.figure.draw_without_rendering()
 
 
-# What all have in common
+# Helpers of all plots
 
 
 def escape_dollars(text: str) -> str:

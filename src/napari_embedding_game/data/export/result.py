@@ -47,7 +47,7 @@ def to_storable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(k).replace("/", "_"): to_storable(v) for k, v in value.items()}
     if isinstance(value, PurePath):
-        return value.name  # a folder's name may be private and is useless elsewhere
+        return value.name  # names of folders may be private
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
         items = list(value)
         if isinstance(value, np.ndarray) and value.dtype != object:
@@ -76,6 +76,6 @@ def installed_versions() -> dict[str, str]:
 @cache
 def _installed_version(package: str) -> str:
     try:
-        return metadata.version(package)  # 2 ms: it reads a file
+        return metadata.version(package)  # reads a file, which takes 2 ms
     except metadata.PackageNotFoundError:
         return "not installed"

@@ -58,7 +58,7 @@ def write_result(dataset: Dataset, result: EmbeddingResult, path: str | Path) ->
     check_output_path(dataset.source, path)
     with atomic.atomic_write(path) as temporary:
         writer(dataset, result, temporary)
-        if result.session is not None:  # a person replaces the file of a map
+        if result.session is not None:  # the window replaces the file of a map
             check_foreign_entries_kept(path, temporary)
 
 

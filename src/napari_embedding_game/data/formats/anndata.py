@@ -174,7 +174,8 @@ def read_expression(
     if profile is None:
         profile, unique = np.zeros((adata.n_obs, 0), np.float32), []
     ids = [source.gene_ids.get(one, "") for one in unique] if source.gene_ids else []
-    is_expression = _read_uns(source, KEY, "input", "has_expression")  # or of a table
+    # False for a map of a table.
+    is_expression = _read_uns(source, KEY, "input", "has_expression")
     is_expression = True if is_expression is None else bool(is_expression)
     return Expression(profile, is_expression, gene_kind), list(unique), ids
 
@@ -214,7 +215,7 @@ def _read_whole_root(root: Any, path: Path) -> AnnData:
 
     memory.check_fits(store.declared_bytes(root), path.name, "its content")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it is old
+        warnings.simplefilter("ignore")  # ignore warnings on the old format
         whole = read_h5ad(path)
     store.validate_sparse_parts(whole)
     return whole
@@ -268,7 +269,7 @@ def read_root_identity(root: Any, where: str, known: Identity) -> Identity:
     return Identity(names, hashes)
 
 
-# From the parts to a dataset
+# Building a dataset from the parts of a root
 
 
 def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
@@ -354,7 +355,7 @@ def _read_genes_to_compare(
     are_embedded = space in ("X", spaces.RAW) or space.startswith("layers")
     matrix = values if are_embedded else root["X"] if spaces.has_matrix(root) else None
     some = np.zeros(0) if matrix is None else store.first_values(matrix)
-    is_number = some.dtype.kind in "buif"  # and below 0 where genes were scaled
+    is_number = some.dtype.kind in "buif"  # scaled genes have values below 0
     is_below_0 = is_number and np.fmin.reduce(some, axis=None, initial=0) < 0
     raw: Any = root.get("raw") if space != spaces.RAW else None
     raw = raw if spaces.has_matrix(raw) else None
@@ -394,7 +395,8 @@ def _read_gene_names(source: _Source, var: Any) -> pd.Index:
     names = table.index.astype(str) if source.by_ids else gene_display_names(table)
     if (ids := find_ensembl_ids(table)) is not None:
         for name, one in zip(make_names_unique(names), ids, strict=True):
-            if gene_ids.setdefault(name, one) != one:  # of X another gene than of raw
+            # Raw and X name different genes alike.
+            if gene_ids.setdefault(name, one) != one:
                 gene_ids[name] = ""
     return names
 

@@ -94,7 +94,7 @@ def _load_plain_arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-        # Of other kinds Python unpacks a part at once, however long it becomes.
+        # For other compressions Python unpacks a member at once, of any size.
         if any(member.compress_type > zipfile.ZIP_DEFLATED for member in members):
             raise ValueError("not packed as numpy does it")
         total = sum(member.file_size for member in members)
@@ -104,7 +104,8 @@ def _load_plain_arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
     else:
         check_fits(path.stat().st_size, path.name)
         with path.open("rb") as file:
-            if file.read(1) not in (b"\x93", b"\x80"):  # of an array, of a pickle
+            # First bytes of an array and of a pickle.
+            if file.read(1) not in (b"\x93", b"\x80"):
                 raise ValueError("no header of the .npy format")
         read = {path.stem: _read_plain_array(np.load, path)}
     plain = {name: one for name, one in read.items() if one is not None}
@@ -121,19 +122,20 @@ def _load_plain_arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
 def _read_plain_array(read: Callable[[Any], Any], what: object) -> Any:
     """Read an array; return None if it holds Python objects, or is no array."""
     try:
-        # Python 2 wrote other headers.
+        # numpy warns of headers that Python 2 wrote.
         with warnings.catch_warnings(action="ignore"):
             array = read(what)
-    except ValueError as error:  # numpy has no other sign
+    except ValueError as error:  # only the message of numpy's error mentions the pickle
         if "pickle" not in str(error):
             raise
         return None
-    if not isinstance(array, np.ndarray):  # other content of a zip, as bytes
+    if not isinstance(array, np.ndarray):  # other members of a zip are read as bytes
         return None
-    return array.astype(array.dtype.newbyteorder("="), copy=False)  # for pandas
+    # pandas needs native byte order.
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-# Its arrays
+# Arrays of a file
 
 
 def _find_embeddable_names(arrays: Arrays, where: str) -> list[str]:
@@ -179,7 +181,8 @@ def _to_row_metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
     """Return the arrays with one number or text for each row as a DataFrame."""
     obs = pd.DataFrame(index=[str(i + 1) for i in range(n_rows)])
     for name, one in arrays.items():
-        is_supported = one.dtype.kind in "biufMSU" and one.dtype != "M8"  # of no unit
+        # Dates without a unit are unusable.
+        is_supported = one.dtype.kind in "biufMSU" and one.dtype != "M8"
         if one.shape == (n_rows,) and is_supported:
             obs[name] = pd.Series(_to_pandas_types(one), obs.index)
     return obs
@@ -193,7 +196,7 @@ def _to_pandas_types(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(kinds.get(array.dtype.kind, array.dtype))
 
 
-# The table beside it
+# The table beside a file
 
 
 def _find_side_table(path: Path) -> list[Path]:

@@ -141,7 +141,7 @@ def read_fcs_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     chosen = options.columns or usual_channels
     notes += [] if options.columns else pulse_notes
     check_columns_exist(names, chosen, path.name)
-    # Scatter, of 100,000 and more, would be all that counts beside an arcsinh.
+    # Scatter values of 100,000 and more would dominate distances beside an arcsinh.
     is_mixed = bool(cofactor) and not measures[names.isin(chosen)].all()
     used = names[names.isin(chosen)] if is_mixed else names
     samples, index = (events.index.get_level_values(i).astype(str) for i in (0, 1))
@@ -201,12 +201,13 @@ def _read_events(path: Path) -> _Events:
     """Read events (n, p), linear and compensated, their channels, and notes."""
     import flowio
 
-    quiet = warnings.catch_warnings(action="ignore")  # on what is not of the standard
+    # flowio warns of deviations from the standard.
+    quiet = warnings.catch_warnings(action="ignore")
     with quiet, np.errstate(all="ignore"):
         lenient = {"ignore_offset_error": True, "ignore_offset_discrepancy": True}
         data = flowio.FlowData(_drop_empty_keywords(path), nextdata_offset=0, **lenient)
         events = data.as_array()
-    if (order := data.text["byteord"]) not in _ORDERS:  # flowio takes any
+    if (order := data.text["byteord"]) not in _ORDERS:  # flowio accepts any order
         raise DataError(
             f'{path.name} has its bytes in the order "{order}", which is not read: '
             "export it again as FCS 3.1."

@@ -147,7 +147,7 @@ def _standardise_columns(
     constant = np.asarray(names, object)[~varying].tolist()
     names = np.asarray(names, object)[varying].tolist()
     notes = [f"Left out because constant: {list_text(constant)}."] if constant else []
-    # Dividing by the largest number first keeps squares of tiny numbers from 0.
+    # Dividing by the largest number first keeps squares of tiny numbers above 0.
     usable = raw[is_kept][:, varying]
     usable = usable / np.abs(usable).max(axis=0)
     X = np.full((len(raw), len(names)), np.nan, dtype=np.float32)

@@ -23,7 +23,7 @@ RAW = "raw"
 """Name of the space that AnnData keeps as its ``raw``."""
 _DISTANCES = re.compile(r"(^|_)distances$")
 """Keys of ``obsp`` under which scanpy keeps the distances of its ``pp.neighbors``."""
-# Results and positions, not measurements: never embedded by default.
+# Maps and positions are no measurements and are never embedded by default.
 _NOT_MEASURED = re.compile(r"^(X_embedding_game|X_umap|X_tsne|.*spatial.*)$", re.I)
 _SPELLED_SPACE = re.compile(r"""^(obsm|layers|obsp)(?:\[['"](.+)['"]\]|/(.+))$""")
 
@@ -34,12 +34,12 @@ def root_from_anndata(adata: AnnData) -> Mapping[str, Any]:
         "obs": adata.obs,
         "var": adata.var,
         "obsm": dict(adata.obsm),
-        # anndata 0.13 lists X among the layers, as None.
+        # anndata 0.13 lists X among the layers under the key None.
         "layers": {key: one for key, one in adata.layers.items() if key is not None},
         "obsp": dict(adata.obsp),
         "uns": adata.uns,
     }
-    # Of a file that is open behind it (backed), the sparse X is no matrix yet.
+    # The sparse X of a backed AnnData has to be read from its file first.
     if (X := adata.X) is not None:
         root["X"] = X.to_memory() if hasattr(X, "to_memory") else X
     if adata.raw is not None:

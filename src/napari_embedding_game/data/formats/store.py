@@ -22,8 +22,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.sparse_structure import validate_indptr, validate_sparse
 
-_TEXT_BYTES = 80  # a short text as a Python object
-_MAX_SAMPLE = 1 << 22  # values looked at to recognise what a matrix holds
+_TEXT_BYTES = 80  # bytes of a short text as a Python object
+_MAX_SAMPLE = 1 << 22  # values inspected to recognise a matrix's kind
 _METADATA = (".zarray", "zarr.json")
 _CODEC_KEYS = ("compressor", "filters", "codecs", "index_codecs")
 # Compressors, filters and codecs that only rearrange bytes.
@@ -48,7 +48,7 @@ def open_store(path: Path) -> Iterator[Any]:
 
     if path.is_dir():
         check_zarr_folder(path)
-        # Of names that differ in case alone zarr mistakes its list of all parts.
+        # Consolidated metadata are wrong where names differ in case alone.
         yield zarr.open_group(str(path), mode="r", use_consolidated=False)
         return
     with h5py.File(path) as file:
@@ -89,7 +89,8 @@ def declared_bytes(item: Any) -> int:
         return 8 * n_lines + sum(declared_bytes(item[key]) for key in item)
     is_number = item.dtype.kind in "biufc"
     itemsize = item.dtype.itemsize + (0 if is_number else _TEXT_BYTES)
-    return math.prod(map(int, item.shape or ())) * int(itemsize)  # None: of a null
+    # The shape of a null is None.
+    return math.prod(map(int, item.shape or ())) * int(itemsize)
 
 
 def read_element(item: Any, where: str, what: str) -> Any:
@@ -115,7 +116,7 @@ def read_element(item: Any, where: str, what: str) -> Any:
     try:
         values = read_elem(item)
     except Exception as error:
-        if type(error).__name__ != "IORegistryError":  # which has no public name
+        if type(error).__name__ != "IORegistryError":  # this class has no public name
             raise
         kind = item.attrs.get("encoding-type", "unknown")
         version = item.attrs.get("encoding-version", "unknown")
@@ -132,7 +133,7 @@ def read_element(item: Any, where: str, what: str) -> Any:
 def to_checked_csr(matrix: Any) -> sp.csr_matrix:
     """Return a sparse matrix as CSR; raise ValueError if an index points outside."""
     validate_sparse(matrix)
-    matrix.check_format(full_check=True)  # which gives both indices one type
+    matrix.check_format(full_check=True)  # this also gives both index arrays one type
     return sp.csr_matrix(matrix)
 
 
@@ -182,7 +183,8 @@ def _check_hdf5_links(file: Any, where: str) -> None:
         is_out = isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)
         return name if is_out else None
 
-    # All links first: opening what lies behind a soft link may follow another one out.
+    # Links are checked first, as opening a soft link's target may follow an external
+    # link.
     name = file.visititems_links(leads_out) or file.visititems_links(lies_elsewhere)
     if name:
         raise DataError(

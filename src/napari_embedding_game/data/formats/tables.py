@@ -45,13 +45,13 @@ _NOTES = "notes"
 _IDS = "gene_ids"
 """Keys of the ``attrs`` of a frame: notes on how it was read, and ids as in a
 Dataset."""
-# What a table of text takes in memory, at least, for each byte of the file.
+# Least memory that a table of text takes for each byte of the file.
 _BYTES_PER_CHARACTER = 8
-# Letters of a text that are looked through at a time.
+# Number of characters that are scanned at a time.
 _CHUNK_CHARACTERS = 1 << 24
-# With fewer other measurements, x and y are what the table is about.
+# With fewer other measurements, x and y are embedded as measurements.
 _MIN_BESIDE_POSITIONS = 2
-# A number with a point or a comma, and which.
+# A number with a point or a comma; the second group is the mark.
 _NUMBER = (
     r"^[+-]?(\d{1,3}(?:,\d{3})+(?=\.)|\d{1,3}(?:\.\d{3})+(?=,)|\d*)"
     r"([.,])(\d+)(?:[eE][+-]?\d+)? *$"
@@ -66,7 +66,7 @@ MISSING = [
 _MARKS = ((",", "."), (".", ","))
 """Marks of decimals and of thousands."""
 _SEPARATOR_NAMES = {",": "comma", "\t": "tab", ";": "semicolon"}
-# What the column of gene names is called, names of genes, and of cells of 10x.
+# Headings of a column of gene names; below, names of cells of 10x.
 _GENES = re.compile(
     r"(hgnc|mgi|ensembl)?[_\- .]?(genes?|symbols?|gene[_\- .]?(ids?|names?|symbols?))"
     r"|ensembl([_\- .]?ids?)?",
@@ -206,7 +206,7 @@ def read_row_hashes(path: Path, part: Part, options: ReadOptions) -> RowHashes:
     )
 
 
-# From a frame to numbers
+# Numbers of a frame
 
 
 def split_off_row_names(
@@ -275,7 +275,8 @@ def _select_measures(
     """
     ids, roles = options.id_column, options.roles
     numbers = {c: v for c, v in numbers.items() if not columns.is_own_map_column(c)}
-    alone = {c: re.sub(r"[.-]\d+$", "", c) for c in numbers}  # of a second column "id"
+    # pandas calls a second column "id" id.1.
+    alone = {c: re.sub(r"[.-]\d+$", "", c) for c in numbers}
     names = {c: one if one in numbers else c for c, one in alone.items()}
     is_group = columns.is_id_or_group_column
     groups = [c for c, v in numbers.items() if c == ids or is_group(names[c], v)]
@@ -402,17 +403,18 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
     n_values = file.metadata.num_rows * max(1, file.metadata.num_columns)
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-    n_bytes = sum(one.total_byte_size for one in groups)  # more of long texts
+    # Long texts take more than this.
+    n_bytes = sum(one.total_byte_size for one in groups)
     memory.check_fits(
         max(n_bytes, 2 * _BYTES_PER_CHARACTER * n_values), where, "its table"
     )
     table = file.read()
     names = columns.make_names_unique(pd.Index(table.column_names))
-    known = table.schema.metadata  # which of them pandas had as row names
+    known = table.schema.metadata  # notes of pandas on the columns that were row names
     table = table.rename_columns(names).replace_schema_metadata(known)
     nested = [one.name for one in table.schema if pa.types.is_nested(one.type)]
     table = table.drop_columns(nested)
-    table.validate(full=True)  # texts may be no UTF-8
+    table.validate(full=True)  # raises if a text is not UTF-8
     frame = table.to_pandas()
     for name in _find_rounded_integers(frame):
         if pa.types.is_integer(kind := table[name].type):
@@ -426,7 +428,8 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     levels = map(frame.index.get_level_values, range(frame.index.nlevels))
     whole = [one.name for one in levels if pd.api.types.is_integer_dtype(one)]
     if any(columns.is_id_or_group_column(name, np.empty(0)) for name in whole):
-        frame = frame.reset_index(allow_duplicates=True)  # a column such as "label"
+        # an index called "label" is a column of ids.
+        frame = frame.reset_index(allow_duplicates=True)
     note = "Not read, because they hold lists or nested values"
     frame.attrs[_NOTES] = [f"{note}: {columns.list_text(nested)}."] if nested else []
     return frame
@@ -434,13 +437,14 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
 
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse text separated by commas, tabs or semicolons; 3,14 may stand for 3.14."""
-    text = re.sub(r"^sep=(.)\r?\n", "", text)  # of Excel
+    # Excel writes its separator into a first line.
+    text = re.sub(r"^sep=(.)\r?\n", "", text)
     heading = re.sub(r'"[^"]*"', "", text[:65_536]).lstrip().split("\n", 1)[0]
     separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
     read = partial(
         pd.read_csv,
         sep=separator,
-        low_memory=False,  # types from the whole column, not from parts of it
+        low_memory=False,  # infers types from the complete column
         skipinitialspace=True,
         keep_default_na=False,
         na_values=["", *MISSING],
@@ -450,12 +454,12 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         head = read(io.StringIO(text), dtype=str, nrows=n_rows)
         marks = _find_decimal_marks(head)
         is_comma = separator == ";" or (separator == "\t" and "." not in marks)
-        # In a single column an empty line is an empty value; elsewhere it is none.
+        # An empty line is an empty value of a single column, and no row of a table.
         is_single = head.shape[1] == 1
         text = text.lstrip().rstrip("\r\n") if is_single else text
         texts = zip(head, head.to_numpy(object).T, strict=True)
         codes = [name for name, some in texts if columns.are_zero_padded_codes(some)]
-        # Its parser of numbers ends the program at exponents beyond 32 bits.
+        # pandas' number parser ends the program at exponents beyond 32 bits.
         has_huge = columns.has_huge_exponent(text)
         kinds: Any = str if has_huge else dict.fromkeys(codes, "str")
         how: Any = {"decimal": "," if is_comma and "," in marks else "."}
@@ -484,7 +488,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         frame[name] = _convert_number_texts(
             others[name], marks - {separator}, separator
         )
-    # The second 5.1 of a first line is called 5.1.1 by pandas.
+    # pandas renames a second heading 5.1 to 5.1.1.
     heading_once = frame.columns.str.replace(r"(?<=\d)\.\d+$", "", regex=True)
     are_numbers = columns.coerce_to_numbers(heading_once.to_series()).notna().all()
     frame.columns = columns.make_names_unique(frame.columns.str.strip())
@@ -564,7 +568,7 @@ def _convert_number_texts(
     for point, mark in _MARKS:
         number, both_marks = _THOUSANDS.format(mark, point), rf"\{mark}.*\{point}"
         if not filled[:1].astype(str).str.fullmatch(number).any():
-            continue  # as most columns of texts
+            continue  # most columns of texts end here
         is_sure = point in decimals or filled.str.contains(both_marks).any()
         if is_sure and filled.str.fullmatch(number).all():
             are_alike = filled.str.fullmatch(r"[+-]?\d{1,3},\d{3}").all()
@@ -599,7 +603,8 @@ def _accept_unnamed_row_names(
             f"{where} has a {_SEPARATOR_NAMES[separator]} at the end of each line, as "
             "if more values followed: remove it, or add one to the line of names too."
         )
-    frame.index = pd.Index(frame.index.tolist(), dtype=object)  # no RangeIndex
+    # A RangeIndex would mean that there are no names.
+    frame.index = pd.Index(frame.index.tolist(), dtype=object)
     note = "Taken as row names: the first value of each line, which has no heading."
     frame.attrs[_NOTES] = [note]
     return frame

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 _GENES = "Gene Expression"
-_ENTRY_RATIO = 5  # what a value and its indices take for each byte of their line
-_NAME_RATIO = 32  # what short names take in memory for each byte of the file
+_ENTRY_RATIO = 5  # bytes of a value and its indices for each byte of a line
+_NAME_RATIO = 32  # bytes that short names take in memory for each byte of the file
 
 _Counts = tuple[Any, list[str], pd.DataFrame]
 """The matrix (cells, genes), names of cells, and the ``var`` table as scanpy has it."""
@@ -82,7 +82,8 @@ def find_matrix_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     files = (*path.glob("*matrix.mtx"), *path.glob("*matrix.mtx.gz"))
-    return sorted(x for x in files if not x.name.startswith("."))  # of macOS
+    # MacOS adds hidden files.
+    return sorted(x for x in files if not x.name.startswith("."))
 
 
 def _read_h5(path: Path) -> _Counts:

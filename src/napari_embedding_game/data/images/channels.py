@@ -30,7 +30,7 @@ def split_into_channels(image: Any, labels_shape: tuple[int, ...]) -> list[Any]:
     if not isinstance(image, np.ndarray):
         import dask.array as da
 
-        # Without a name its pixels would be read for one.
+        # With name=True dask would read all pixels to compute a name.
         is_lazy = isinstance(image, da.Array)
         image = image if is_lazy else da.from_array(image, name=False)
     return list(np.moveaxis(image, -1 if theirs[:-1] == labels_shape else 0, 0))
@@ -83,7 +83,7 @@ def _name_channels(
     if is_last and len(arrays) == 3:
         names = COLORS
         if all(np.array_equal(arrays[0], other) for other in arrays[1:]):
-            arrays = arrays[:1]  # a grey picture that was saved in colour
+            arrays = arrays[:1]  # the picture is grey, saved in colour
     return dict(zip(names if len(arrays) > 1 else GREY, arrays, strict=False))
 
 

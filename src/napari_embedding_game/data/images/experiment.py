@@ -144,7 +144,7 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
     notes = notes[:_MAX_REASONS]
     notes += [f"So were {more:,} others."] if more > 0 else []
     ends = {end for inspection in used for end in inspection.ends if end}
-    # Some programs write 255 for what others write as 1.
+    # Masks of some programs have 255 where those of others have 1.
     is_mixed = ends == {1, 255} and (1, 255) not in {
         inspection.ends for inspection in used
     }
@@ -287,7 +287,7 @@ def _read_labels(pair: ImagePair) -> NDArray[Any]:
             "labels as whole numbers in (y, x) or (z, y, x), as 16-bit TIFF or PNG."
         )
     if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
-        labels = labels.astype(np.int64)  # as some programs save them
+        labels = labels.astype(np.int64)  # some programs save labels as floats
     try:
         return to_integer_labels(labels)
     except DataError as error:

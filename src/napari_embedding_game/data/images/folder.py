@@ -45,12 +45,12 @@ _PATTERNS = tuple(
         # CellVoyager: B03_T0001F002L01A01Z01C02
         r"((?P<well>[A-P]\d{2})_)?T\d{4}F(?P<field>\d{3})L\d{2}A\d{2}Z\d{2}"
         rf"(?P<channel>C\d{{2}}){_END}",
-        # Others write these in any order.
-        # IN Cell: B - 03(fld 1 wv DAPI - DAPI).  No well is a D0, as of a day.
+        # Other programs write the following parts in any order.
+        # IN Cell: B - 03(fld 1 wv DAPI - DAPI).  D0 is a day, and no well.
         r"(?i:well[_\-. ]?)?(?P<well>([A-P]|A[A-F])( - (?=\d+\())?(?!00?\D)\d{1,2}"
         r"|[a-p]\d{2})(?=[fs]\d|[^A-Za-z0-9]|$)",
         r"(?i:(s|site|f|fld|field|fov|pos|position|xy)[_\-. ]?(?P<field>\d+))" + _END,
-        # ImageXpress writes a long identifier behind the wavelength.
+        # ImageXpress appends a long identifier to the wavelength.
         r"(?P<channel>(?i:w|wv|ch|channel|c)[_\-. ]?\d+)"
         rf"([0-9A-F]{{8}}-[0-9A-F-]{{27}})?{_END}",
         r"(?i:(?P<plate>plate[_\-. ]?([a-z]*\d+|[a-z])))" + _END,
@@ -106,7 +106,7 @@ def parse_file_name(stem: str) -> dict[str, str]:
         if "field" in parts:
             parts["field"] = str(int(parts["field"]))
         fields = parts | fields
-        # It is replaced by a space, so that what follows still begins a word.
+        # A space replaces the match, so that the following text still begins a word.
         rest = rest[: match.start()] + " " + rest[match.end() :]
     none = dict.fromkeys(("plate", "well", "field", "channel"), "")
     return {**none, **fields, "stem": shared.strip("_-. ")}
@@ -196,7 +196,7 @@ def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], lis
     Raises DataError if one image has several labels files.
     """
     labels, images = files[files["is_labels"]], files[~files["is_labels"]]
-    # If each channel has its labels, channels are images.
+    # If each channel has its own labels, each channel is an image of its own.
     key = "by_file" if labels["by_field"].duplicated().any() else "by_field"
 
     def names(some: pd.DataFrame) -> list[str]:

@@ -45,7 +45,7 @@ def join_tables(
         try:
             frame = read_frame(path).reset_index(drop=True)
             columns, note = _join_table(columns, frame, pairs, path.name)
-        except DataError as error:  # the images are measured all the same
+        except DataError as error:  # a bad table does not stop the measurement
             note = str(error)
         notes.append(note)
     wells = columns["well"].map(parse_well, na_action="ignore").dropna()
@@ -87,7 +87,7 @@ def _join_table(
     added = added.iloc[rows].set_axis(rows.index).reindex(columns.index)
     added = added.rename(columns=title)
     added = added.loc[:, ~added.columns.duplicated()]
-    # What a person wrote down goes before names of files.
+    # Entries of a person's table override the names of files.
     new = [one for one in added if one not in columns]
     columns = added.combine_first(columns).astype(object)[[*columns, *new]]
     how = "well" if links["is_well"].any() else "file name"
@@ -159,14 +159,15 @@ def _to_groups(column: pd.Series) -> pd.Series:
     """Convert texts, and numbers of few values, to sorted levels."""
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "string" and not are_zero_padded_codes(column):
-        # Texts may stand in rows without an image alone, such as empty wells.
+        # Numbers may have become texts because rows without an image hold texts.
         numbers = coerce_to_numbers(column).astype(object)
         column = numbers if numbers.count() == column.count() else column
         kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind not in ("integer", "floating", "mixed-integer-float"):
         texts = column.map(lambda value: str(value).strip(), na_action="ignore")
         return pd.Series(pd.Categorical(texts))
-    are_ids = kind == "integer" and column.max() > 2**53  # such as barcodes
+    # Barcodes are names, not measures.
+    are_ids = kind == "integer" and column.max() > 2**53
     if column.nunique() > _MAX_GROUPS and not are_ids:
         return pd.to_numeric(column)
     texts = column.map(

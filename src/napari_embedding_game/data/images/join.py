@@ -266,10 +266,11 @@ def _positions_disagree(
     of another image, too. False without positions.
     """
     axes = table[[name for name in table if is_position_name(name)]].astype(object)
-    axes = axes.convert_dtypes().select_dtypes("number")  # also of groups
+    # Levels that are numbers count, too.
+    axes = axes.convert_dtypes().select_dtypes("number")
     there = axes.to_numpy(float, na_value=np.nan)
     every = pd.DataFrame(np.hstack([objects.centers[:, -2:], there]), frames)
-    # A number such as 1.8e308 stands for a missing one.
+    # Some programs write 1.8e308 for a missing value.
     every = every.where(every.abs() < 1e30).dropna(axis=1, how="all").dropna()
     parts = (every - every.groupby(level=0).transform("mean")).to_numpy()
     here, spread = parts[:, :2], parts[:, 2:].std(axis=0)
@@ -299,7 +300,7 @@ def find_id_columns(
         if one.fullmatch(_letters_and_digits(n))
     ]
     candidates = dict.fromkeys([*named, *(names if include_any_name else [])])
-    # Counts of genes are many columns, and seldom differ in all rows.
+    # The first rows exclude most of the many columns of gene counts quickly.
     maybe = (
         n for n in candidates if n in named or table[n].head(N_FIRST_ROWS).is_unique
     )

@@ -108,7 +108,7 @@ def measure_labels_in_stages(
         raise DataError(label_objects.NO_OBJECT)
     table = pd.concat([table for table in tables if len(table)])
     names, at = table["label"].astype(str), table.get(first_axis)
-    if at is not None:  # of several pictures
+    if at is not None:  # the objects are in several pictures
         where = at.astype(int) if first_axis == "time" else at
         names = f"{first_axis} " + where.astype(str) + " label " + names
     table.index = pd.Index(names)
@@ -186,7 +186,7 @@ def dataset_from_measures(
         space=f"measures of {name}",
         obs=obs[dataset.kept],
         source_obs=obs,
-        roles={},  # of these columns as they are
+        roles={},  # roles are decided from the present columns
         source_objects=objects,
         provenance={"measured": dict(provenance)},
     )
@@ -236,7 +236,8 @@ def measure_picture(
         parts = values, numbers, every
         if "intensity" in groups:
             measures["mean"] = ndimage.mean(*parts)
-            with np.errstate(invalid="ignore"):  # of a background without a pixel
+            # Scipy divides by 0 where there is no background.
+            with np.errstate(invalid="ignore"):
                 measures["std"] = ndimage.standard_deviation(*parts)
             measures |= {"min": ndimage.minimum(*parts), "max": ndimage.maximum(*parts)}
         if "texture" in groups:
@@ -277,7 +278,7 @@ def _measure_shapes(
             yield Stage(
                 stage_text, progress_range[0] + progress_range[1] * i / len(regions)
             )
-        # A hull needs three pixels.
+        # A convex hull needs three pixels.
         defaults = {"solidity": 1.0} if region.num_pixels < 3 else {}
         rows.append([defaults.get(k) or getattr(region, k) for k in names.values()])
     shapes = pd.DataFrame(rows, columns=list(names), dtype=float)

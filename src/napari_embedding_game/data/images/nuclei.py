@@ -9,8 +9,8 @@ from napari_embedding_game.data.images.measure import measure_labels_in_stages
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 
-_MIN_PIXELS = 30  # pixels of a nucleus
-_APART = 5  # pixels between the middles of two nuclei
+_MIN_PIXELS = 30  # smallest area of a nucleus
+_APART = 5  # smallest distance of two nuclei in pixels
 
 
 def measure_nuclei_in_stages() -> Stages[ReadResult]:

@@ -42,7 +42,7 @@ def read_unpacked(path: Path, memory_factor: int = 1) -> bytes:
     with opened(path, "rb") as file:
         while content.write(file.read(_BLOCK)):
             check_bytes_read(content.tell(), path.name, most)
-    return content.getvalue()  # which is no copy
+    return content.getvalue()  # this makes no copy
 
 
 def check_bytes_read(n_bytes: int, where: str, n_most: int) -> None:
