@@ -151,6 +151,7 @@ class TeachWidget(MapTool):
     # Events
 
     def _on_learned(self, result: tuple[Classification, Examples]) -> None:
+        """Add the learned classes as a column, and colour the map by it."""
         session, self._learned = self._session, result
         name = self._taught_column or learned_classes.TAUGHT
         column = session.add_columns(learned_classes.add_class_columns, name, *result)
