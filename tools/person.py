@@ -331,7 +331,7 @@ class Person:
 
     def click_object(self, row: int, done: Callable[[], Any] | None = None) -> None:
         """Click on an object in the image, which selects it or does something else."""
-        labels = self.dock.controller.workspace.linked.current.labels
+        labels = self.dock.controller.workspace.linked_layers.current.labels
         objects, chosen = self.session.dataset.objects, self.session.selection
         box = objects.box_slices(row)
         inside = np.argwhere(labels.data[box] == objects.label_ids[row])
@@ -530,7 +530,7 @@ class Person:
 
     def show_contours(self) -> None:
         """Have the labels drawn as outlines, in napari's controls of the layer."""
-        layer = self.dock.controller.workspace.linked.current.labels
+        layer = self.dock.controller.workspace.linked_layers.current.labels
         self.viewer.layers.selection = {layer}
         controls = self.viewer.window._qt_viewer.controls.widgets[layer]
         (label,) = (x for x in controls.findChildren(QLabel) if x.text() == "contour:")

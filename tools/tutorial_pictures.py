@@ -172,7 +172,7 @@ def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     clusters = person.session.clusters.clusters
     person.choose(clusters[0].id)
     person.open_tab("Pictures")
-    labels = person.dock.controller.workspace.linked.current.labels
+    labels = person.dock.controller.workspace.linked_layers.current.labels
     person.show_contours()
     person.look_away()
     shoot("nuclei_pictures")

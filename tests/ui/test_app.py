@@ -28,7 +28,7 @@ def test_of_a_session_file_the_map_is_written(
 ):
     click_run(docked)
     path, out = tmp_path / "map.zip", tmp_path / "map.csv"
-    archive.save_session(docked.workspace.maps.to_saved_session(), path)
+    archive.save_session(docked.workspace.map_tree.to_saved_session(), path)
     code = save_outputs_after_run(window, docked, out=out)
     with qtbot.waitSignal(docked.controller.writing.saved):
         docked.controller.reading.open_file(path)

@@ -255,7 +255,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     panel.doublets.click()
     load(panel.apply.click)
     play()
-    session, maps = dock.workspace.session, dock.workspace.maps
+    session, maps = dock.workspace.session, dock.workspace.map_tree
     before, told = session.dataset, panel.state.text()
     maps.open_child_map(np.arange(len(before.obs)) < 100, "a part")
     maps.open("")
@@ -269,7 +269,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     with monkeypatch.context() as context:
         context.setattr("scanpy.pp.pca", again)
         context.setattr("scanpy.pp.scrublet", again)
-        load(dock.data_controls.start_panel.open_chosen_file)
+        load(dock.data_controls.start_panel.ask_and_open_file)
     np.testing.assert_array_equal(session.dataset.X, before.X)
     pd.testing.assert_frame_equal(session.dataset.obs, before.obs)
     assert session.dataset.notes == before.notes

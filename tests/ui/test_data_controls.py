@@ -91,7 +91,7 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     assert panel.apply.isHidden()
     panel.filter.setText("red")
     panel.all.click()
-    assert panel.ticked_columns() == ("red mean", "red sd")
+    assert panel.list_ticked_columns() == ("red mean", "red sd")
     load(panel.apply.click)
     assert session.dataset.var_names == ("red mean", "red sd")
     assert "2 of 4" in panel.button.text()

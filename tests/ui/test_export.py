@@ -173,7 +173,9 @@ def test_what_is_shared_names_no_folder(
     added = AddedColumns(kind="map", reference=reference)
     session.add_columns(Dataset.with_columns, "type", {"": np.arange(40.0)}, added)
     layer = {"name": "nuclei", "path": str(person / "nuclei.tif")}
-    dock.workspace.maps.view = lambda: {"layers": {"labels": layer, "images": [layer]}}
+    dock.workspace.map_tree.view = lambda: {
+        "layers": {"labels": layer, "images": [layer]}
+    }
     play()
     cells = session.snapshot.embedding
     session.placed_on = PlacedOn(reference, cells, cells)
@@ -326,7 +328,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
         lambda: setattr(named.settings, "n_neighbors", 9),
     ):
         last = saved(change)
-    present = dock.workspace.maps.to_saved_session().maps[0]
+    present = dock.workspace.map_tree.to_saved_session().maps[0]
     given = [g.name for g in last.clusters.annotation.groups.values()]
     assert given == ["B cells"]
     for name in ("look", "selected", "settings", "view"):

@@ -63,14 +63,14 @@ def desk(load, qtbot, answer, viewer, dock, session, tmp_path):
 
         def open(self):
             answer(path)
-            dock.data_controls.start_panel.open_chosen_file()
+            dock.data_controls.start_panel.ask_and_open_file()
             qtbot.waitUntil(
                 lambda: not dock.data_controls.cancel.isVisibleTo(dock.data_controls)
             )
 
         @property
         def linked(self):
-            return dock.controller.workspace.linked.current
+            return dock.controller.workspace.linked_layers.current
 
     return Desk()
 
@@ -182,7 +182,7 @@ def test_what_is_missing_is_linked_once_it_is_open(
     assert desk.linked is None
     assert "The labels 'cells' of these objects" in told.text()
     # Who saves now does not lose what the file said.
-    saved = dock.workspace.maps.to_saved_session()
+    saved = dock.workspace.map_tree.to_saved_session()
     assert saved.maps[0].view["layers"]["images"][0]["name"] == "dapi"
     viewer.add_labels(np.roll(cells(), 3), name="cells")
     qtbot.settle()
@@ -202,7 +202,7 @@ def test_what_is_missing_is_linked_once_it_is_open(
     for hostile in (3, {"labels": 3, "images": "x"}, {"images": [7]}):
         of_map = saved.maps[0]
         of_map = replace(of_map, view={**of_map.view, "layers": hostile})
-        dock.workspace.maps.restore(replace(saved, maps=(of_map,)))
+        dock.workspace.map_tree.restore(replace(saved, maps=(of_map,)))
         dock.data_controls.relink.open_missing_layers()
         assert told.text().startswith("The labels of these objects are not")
 
@@ -271,7 +271,7 @@ def test_the_images_of_a_plate_are_found_again(
     load, qtbot, answer, dock, session, desk, plate, lit
 ):
     answer(plate)
-    load(dock.data_controls.start_panel.open_chosen_folder)
+    load(dock.data_controls.start_panel.ask_and_open_folder)
     desk.run()
     desk.save()
     desk.open()

@@ -135,7 +135,7 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     qtbot.waitUntil(lambda: column(view) == [f"text {other}"])
     details = inspector.details  # linked layers leave the tab that is open
     details.tabs.setCurrentWidget(details.markers)
-    inspector.workspace.linked.changed.emit(None)
+    inspector.workspace.linked_layers.changed.emit(None)
     assert details.tabs.currentWidget() is details.markers
 
 

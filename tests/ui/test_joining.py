@@ -38,7 +38,10 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
 ):
     path, ids = table
     dataset = load(FileSource(path))
-    linked, panel = dock.controller.workspace.linked, dock.data_controls.join_panel
+    linked, panel = (
+        dock.controller.workspace.linked_layers,
+        dock.data_controls.join_panel,
+    )
     assert dataset.objects.label_ids.tolist() == ids.tolist()
     assert linked.current.labels is nuclei
     assert linked.current.images == (viewer.layers["stain"],)
@@ -103,7 +106,7 @@ def test_labels_that_come_later_are_offered(viewer, dock, load, table, qtbot):
     hint = dock.data_controls.join_panel.text
     assert hint.property("role") == "warning"
     assert "none of 24 rows" in hint.text()
-    assert dock.controller.workspace.linked.current is None
+    assert dock.controller.workspace.linked_layers.current is None
     viewer.layers.remove("other")
     qtbot.waitUntil(dock.data_controls.join_panel.isHidden)
     assert dock.data_controls.join_panel.layer.choices == [None]  # a layer may be large

@@ -120,7 +120,7 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
     for _ in range(2):  # what is open already is not added again
         load(SampleSource("nuclei"))
         picture, objects = (one for one in viewer.layers if one not in before)
-    current = dock.workspace.linked.current
+    current = dock.workspace.linked_layers.current
     assert (current.labels, *current.images) == (objects, picture)
 
 
@@ -216,9 +216,9 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     one.shear = viewer.layers["cells"].shear = [0.5]
     loading(panel.measure)
     assert "leave out the layer's shear" in dock.data_controls.notes.text()
-    assert dock.workspace.linked.current.images == (one,)
+    assert dock.workspace.linked_layers.current.images == (one,)
     viewer.layers.remove(one)
-    qtbot.waitUntil(lambda: dock.workspace.linked.current.images == ())
+    qtbot.waitUntil(lambda: dock.workspace.linked_layers.current.images == ())
     assert panel.text.text() == "No image is ticked: only the shape is measured."
 
 
@@ -247,7 +247,7 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     dataset = dock.controller.session.dataset
     np.testing.assert_allclose(measured(dataset), means(*fields[1]), rtol=1e-5)
     assert "Measured in 'field 2'." in dock.data_controls.notes.text()
-    (image,) = dock.controller.workspace.linked.current.images
+    (image,) = dock.controller.workspace.linked_layers.current.images
     assert image.name == "field 2"
     viewer.layers.selection = {viewer.layers["field 1"], viewer.layers["field 3 masks"]}
     assert (panel.labels.value.name, ticked(panel)) == ("field 3 masks", ["field 1"])
@@ -264,7 +264,7 @@ def test_edited_labels_are_told_and_measured_again(
         dock.data_controls.measure_panel.measure, Qt.MouseButton.LeftButton
     )
     layer.fill((0, 0), 999)  # while they are measured
-    qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
+    qtbot.waitUntil(lambda: dock.controller.workspace.linked_layers.current is not None)
     assert not again.isHidden()
     layer.undo()
     dataset = loading(dock.data_controls.measure_panel.measure)
@@ -287,7 +287,9 @@ def test_edited_labels_are_told_and_measured_again(
     assert area[0] > before[0]
     np.testing.assert_array_equal(area[1:], before[1:])
     assert again.isHidden()
-    assert dock.controller.workspace.linked.current.images == (viewer.layers["DNA"],)
+    assert dock.controller.workspace.linked_layers.current.images == (
+        viewer.layers["DNA"],
+    )
     layer.undo()
     assert not again.isHidden()
     more = labels.copy()

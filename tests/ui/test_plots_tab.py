@@ -217,7 +217,7 @@ def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
     assert dots.state.text() == "Not in the data: nope."
     dots.scaled.click()
     dots.genes.setText("nope")
-    dots.refresh()
+    dots.compare_groups()
     qtbot.waitUntil(lambda: dots.result is None)
     assert "separated by commas" in dots.state.text()
     assert dots.canvas.plot is None
@@ -227,7 +227,7 @@ def test_the_same_genes_are_shown_as_a_heatmap_and_as_violins(
     qtbot, dots, session, answer, dock, tmp_path
 ):
     dots.genes.setText("a, b")
-    dots.refresh()
+    dots.compare_groups()
     qtbot.waitUntil(lambda: dots.result.genes == ("a", "b"))
     result = dots.result
     for kind, cls in (("Heatmap", ExpressionPlot), ("Violins", ViolinPlot)):

@@ -119,7 +119,7 @@ def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path, monkeyp
     assert notification_manager.records[-1].message == plugin.ONE_FILE
     assert plugin.get_reader("picture.tif") is None  # left to others
     saved, other = tmp_path / "saved.zip", tmp_path / "other.ZIP"
-    archive.save_session(dock.workspace.maps.to_saved_session(), saved)
+    archive.save_session(dock.workspace.map_tree.to_saved_session(), saved)
     np.savez(other.with_suffix(""), rows)
     other.with_suffix(".npz").rename(other)
     for path, is_ours in ((saved, True), (other, False), (tmp_path / "no.zip", False)):

@@ -110,7 +110,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     layers = dock.controller.scene.layers
     assert len(layers.points.data) == 25
     (back,) = way.buttons
-    assert back.text() == f"‹ {dock.workspace.maps.path[0].title[:13]}…"
+    assert back.text() == f"‹ {dock.workspace.map_tree.path[0].title[:13]}…"
     back.click()
     assert way.buttons == []
     np.testing.assert_allclose(layers.points.data, layers.to_world(whole), atol=1e-3)
@@ -349,7 +349,7 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     cells, shown = name_kind(session), session.snapshot
     columns.button.click()
     assert columns.role.isHidden()
-    assert columns.ticked_columns() == (*"abcd", "grade")
+    assert columns.list_ticked_columns() == (*"abcd", "grade")
     for name in ("kit_id", "state"):
         item_of(dock, name).setSelected(True)
     assert columns.role.value == "groups"
@@ -381,7 +381,7 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     columns.apply.click()
     assert session.dataset.roles == roles
     archive.save_session(
-        dock.workspace.maps.to_saved_session(), saved := tmp_path / "map.zip"
+        dock.workspace.map_tree.to_saved_session(), saved := tmp_path / "map.zip"
     )
     load(lambda: dock.choose(saved))
     assert session.dataset.roles == roles
@@ -403,7 +403,7 @@ def test_what_genes_hold_is_said_and_can_be_corrected(
     one = session.dataset.expression.dense_column(0)
     np.testing.assert_array_equal(one, X[:, 0])
     archive.save_session(
-        dock.workspace.maps.to_saved_session(), saved := tmp_path / "map.zip"
+        dock.workspace.map_tree.to_saved_session(), saved := tmp_path / "map.zip"
     )
     columns.gene_kind.value = "counts"
     load(columns.apply.click)

@@ -57,7 +57,7 @@ def shown(qtbot, viewer, play, inspector, session, objects, linked):
     """The pictures of a cluster in the inspector."""
     viewer.layers.extend([linked.labels, *linked.images])
     session.load(objects)
-    inspector.workspace.linked.set(linked)
+    inspector.workspace.linked_layers.set(linked)
     play()
     session.selection.select(3)
     model = inspector.details.thumbnails
@@ -96,7 +96,7 @@ def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
     linked.images[0].data = np.zeros_like(linked.images[0].data)  # as a filter does
     qtbot.waitUntil(lambda: middle(shown.pictures, 39)[0] == 0)
     session.load(objects.subset(np.arange(40) > 0, reason="too small"))
-    inspector.workspace.linked.set(linked)
+    inspector.workspace.linked_layers.set(linked)
     play()
     inspector.show()
     pictures = shown.pictures
@@ -118,7 +118,7 @@ def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
     inspector.show()
     layer.data[0:3, 0:6] = 0  # the first object is smaller
     edited = replace(objects, source_objects=find_objects(layer.data))
-    inspector.workspace.maps.reload(edited)
+    inspector.workspace.map_tree.reload(edited)
     assert shown.pictures.objects is session.dataset.objects
     layer.data_setitem((np.array([0, 0]), np.array([0, 1])), 99)  # painted: a new one
     changes.clear()

@@ -151,7 +151,7 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     click = clicker(viewer, dock, nuclei)
     session.selection.select_points(np.array([3]))
     viewer.layers.remove(nuclei)
-    qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
+    qtbot.waitUntil(lambda: dock.controller.workspace.linked_layers.current is None)
     told = dock.data_controls.relink.text.text()
     assert "The labels 'nuclei' of these objects are not open" in told
     click([1.0, 9.0], False)
@@ -160,11 +160,11 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     columns = "intensity_mean", "intensity_max"
     load(lambda: dock.controller.reading.reload_with_options(columns=columns))
     assert dock.data_controls.relink.text.text() == told  # however they are read
-    view = dock.workspace.maps.to_saved_session().maps[0].view
+    view = dock.workspace.map_tree.to_saved_session().maps[0].view
     assert view["layers"]["labels"]["name"] == "nuclei"
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
-    qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
-    assert dock.controller.workspace.linked.current.labels is again
+    qtbot.waitUntil(lambda: dock.controller.workspace.linked_layers.current is not None)
+    assert dock.controller.workspace.linked_layers.current.labels is again
 
 
 def test_objects_of_a_multiscale_image_are_measured_and_lit(

@@ -208,7 +208,7 @@ def test_from_an_image_to_nuclei_and_back(person, image_and_labels, tmp_path, li
     is_bright = person.session.dataset.objects.label_ids % 2 == 0
     person.choose(cluster_of(person, is_bright))
     np.testing.assert_array_equal(person.session.selection.points, is_bright)
-    layer = person.dock.controller.workspace.linked.current.labels
+    layer = person.dock.controller.workspace.linked_layers.current.labels
     assert lit(layer) == np.unique(labels[labels % 2 == 0])[1:].tolist()
     person.open_tab("Pictures")
     assert person.inspector.thumbnails.count() > 0

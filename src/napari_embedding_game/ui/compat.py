@@ -58,7 +58,7 @@ def find_canvas_widget(widget: QWidget) -> QWidget | None:
     return canvas
 
 
-def show_status_as_text(canvas: QWidget) -> None:
+def show_status_as_plain_text(canvas: QWidget) -> None:
     """Set the status bar of the window of a canvas to plain text.
 
     napari writes values of a layer there, which Qt would render as HTML where a value

@@ -130,7 +130,7 @@ class Controller(QObject):
 
     def center_on_selected_objects(self) -> None:
         """Move the camera to the objects of the selected rows in the linked image."""
-        dataset, linked = self.session.dataset, self.workspace.linked.current
+        dataset, linked = self.session.dataset, self.workspace.linked_layers.current
         if linked is not None and dataset is not None and dataset.objects is not None:
             chosen = dataset.objects.take(self.session.selection.rows)
             center_on_objects(self._viewer, linked.labels, chosen)
@@ -159,7 +159,7 @@ class Controller(QObject):
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
 
         def embed() -> None:
-            self.workspace.maps.open_child_map(selection.points, title)
+            self.workspace.map_tree.open_child_map(selection.points, title)
             self.play()
 
         self.workspace.trouble.emit("")

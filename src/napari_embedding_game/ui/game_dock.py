@@ -51,7 +51,7 @@ from napari_embedding_game.ui.style.layouts import (
     vertical_box,
     widget_with_layout,
 )
-from napari_embedding_game.ui.tour import PLUGIN, Stop, Tour
+from napari_embedding_game.ui.tour import PLUGIN, Tour, TourStop
 from napari_embedding_game.ui.upstream_fixes import apply_fixes
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -113,7 +113,7 @@ class GameDock(MapWidget):
             QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up_engine)
             self.tour.begin_if_unseen()
 
-    def _make_tour_stops(self) -> list[Stop]:
+    def _make_tour_stops(self) -> list[TourStop]:
         """Return the stops of the tour, in the order in which the tour shows them."""
         session, run = self._session, self.run_controls.run_button
 
@@ -126,23 +126,25 @@ class GameDock(MapWidget):
             return "Here it says how many points to doubt."
 
         return [
-            Stop(
+            TourStop(
                 self.data_controls.start_panel.open_button,
                 lambda: "Open your data, or try a sample.",
                 lambda: session.dataset is not None,
             ),
-            Stop(
+            TourStop(
                 run,
                 lambda: f"Press {run.text()}, and watch the map form.",
                 lambda: session.is_moving or has_map(),
             ),
-            Stop(
+            TourStop(
                 self.display_controls.color_by,
                 lambda: "Choose what the colours mean.",
                 is_ready=has_map,
             ),
-            Stop(self.trust_controls.line, describe_misplaced),
-            Stop(self.selection_tab.title, lambda: "Type a name for the cluster here."),
+            TourStop(self.trust_controls.line, describe_misplaced),
+            TourStop(
+                self.selection_tab.title, lambda: "Type a name for the cluster here."
+            ),
         ]
 
     def sizeHint(self) -> QSize:

@@ -19,7 +19,7 @@ FRAME_SHEET = f"border: 2px solid {BLUE}; border-radius: 4px; background: transp
 HINT = "click here or Esc for the next"
 
 
-class Stop(NamedTuple):
+class TourStop(NamedTuple):
     """A control that the tour explains."""
 
     widget: QWidget
@@ -39,7 +39,7 @@ class Tour(QLabel):
     frame.
     """
 
-    def __init__(self, stops: Sequence[Stop]) -> None:
+    def __init__(self, stops: Sequence[TourStop]) -> None:
         super().__init__()
         self._stops, self._remaining_stops = tuple(stops), tuple(stops)[:0]
         self.setStyleSheet(SHEET)
@@ -95,7 +95,7 @@ class Tour(QLabel):
         elif is_seen and stop.is_ready():
             self._show_stop(stop)
 
-    def _show_stop(self, stop: Stop | None) -> None:
+    def _show_stop(self, stop: TourStop | None) -> None:
         """Show the note and the frame of a stop, or hide both for None."""
         if stop is not None:
             number = len(self._stops) - len(self._remaining_stops) + 1

@@ -26,9 +26,11 @@ class Workspace:
 
     def __init__(self, session: Session | None = None) -> None:
         self.session = Session() if session is None else session
-        self.maps = MapTree(self.session)
-        self.linked = LinkedLayers()
-        self.maps.view = lambda: {"layers": msgspec.to_builtins(self.linked.record)}
+        self.map_tree = MapTree(self.session)
+        self.linked_layers = LinkedLayers()
+        self.map_tree.view = lambda: {
+            "layers": msgspec.to_builtins(self.linked_layers.record)
+        }
         self.leftover_layers: tuple[Layer | None, ...] = ()
         """Layers of the map that a closed dock left; the next dock replaces them."""
         self.docks: WeakSet[object] = WeakSet()

@@ -50,7 +50,7 @@ class HoverTooltip(QObject):
     def __init__(self, overlay: MapOverlay) -> None:
         super().__init__(overlay.dock)
         self._overlay, scene = overlay, overlay.scene
-        self._viewer, self._linked = scene.viewer, scene.workspace.linked
+        self._viewer, self._linked = scene.viewer, scene.workspace.linked_layers
         self._session, self._layers = scene.session, scene.layers
         self.row: int | None = None
         """The row whose tooltip is shown; None without a tooltip."""

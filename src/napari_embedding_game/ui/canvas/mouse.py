@@ -53,7 +53,7 @@ class MapMouse(QObject):
         self._overlay, self._name_at = overlay, name_at
         self._scene, self._session = (scene := overlay.scene), scene.session
         self._viewer = viewer = scene.viewer
-        self._layers, self._linked = scene.layers, scene.workspace.linked
+        self._layers, self._linked = scene.layers, scene.workspace.linked_layers
         self.tool: Tool = ""
         """The active tool; with "" a drag with Shift traces a lasso."""
         self._handle: Handle | None = None

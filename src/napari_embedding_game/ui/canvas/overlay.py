@@ -25,7 +25,10 @@ from superqt.utils import qimage_to_array
 
 from napari_embedding_game.ui.canvas.projection import Projection, view_change_events
 from napari_embedding_game.ui.canvas.scene import MapScene
-from napari_embedding_game.ui.compat import find_canvas_widget, show_status_as_text
+from napari_embedding_game.ui.compat import (
+    find_canvas_widget,
+    show_status_as_plain_text,
+)
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 
@@ -108,7 +111,7 @@ class MapOverlay(QWidget):
                 self.setParent(self._canvas)
                 self.setGeometry(self._canvas.rect())
                 self._canvas.installEventFilter(self)
-                show_status_as_text(self._canvas)
+                show_status_as_plain_text(self._canvas)
         return self._canvas
 
     @property

@@ -115,7 +115,10 @@ class MapScene(QObject):
         hear(self._on_look_changed, session.look.events)
         hear(self._on_state_changed, session.state_changed)
         hear(
-            self.move_map_beside_layers, dims.order, dims.ndim, workspace.linked.changed
+            self.move_map_beside_layers,
+            dims.order,
+            dims.ndim,
+            workspace.linked_layers.changed,
         )
         hear(self._on_layer_inserted, viewer.layers.events.inserted)
         # Delayed, since napari has yet to update its own widgets.

@@ -35,7 +35,7 @@ class Breadcrumb(QWidget):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._session, self._maps = workspace.session, workspace.maps
+        self._session, self._maps = workspace.session, workspace.map_tree
         self.buttons: list[QPushButton] = []
         """A button for each parent map, from the root on."""
         self.current = QElidingLabel()
@@ -51,10 +51,10 @@ class Breadcrumb(QWidget):
                 self._row, horizontal_box(self.child_maps_button, None, stretched=())
             )
         )
-        Connections(self).connect(self.refresh, self._maps.changed)
-        self.refresh()
+        Connections(self).connect(self.update_maps, self._maps.changed)
+        self.update_maps()
 
-    def refresh(self) -> None:
+    def update_maps(self) -> None:
         """Show the present parents, open map and child maps."""
         path = self._maps.path if self._session.dataset is not None else []
         children = self._maps.child_maps if path else []

@@ -132,12 +132,12 @@ class ColumnsPanel(FoldingSection):
             button.setVisible(bool(columns))
         self._update_choices()
 
-    def ticked_columns(self) -> tuple[str, ...]:
+    def list_ticked_columns(self) -> tuple[str, ...]:
         """Return the names of the ticked columns, from top to bottom."""
         ticked = (item for item in self._list_items() if _is_ticked(item))
         return tuple(item.data(NAME) for item in ticked)
 
-    def chosen_roles(self) -> dict[str, Role]:
+    def collect_chosen_roles(self) -> dict[str, Role]:
         """Return the chosen role of each listed column that has a role."""
         found = {item.data(NAME): item.data(ROLE) for item in self._list_items()}
         return {name: role for name, role in found.items() if role is not None}
@@ -146,9 +146,9 @@ class ColumnsPanel(FoldingSection):
 
     def _on_read_again_clicked(self) -> None:
         """Have the data read again with the changed columns, roles and gene kind."""
-        changes, roles = dict[str, Any](), self.chosen_roles()
-        if self.ticked_columns() != self._embedded_columns:
-            changes["columns"] = self.ticked_columns()
+        changes, roles = dict[str, Any](), self.collect_chosen_roles()
+        if self.list_ticked_columns() != self._embedded_columns:
+            changes["columns"] = self.list_ticked_columns()
         changed = {x: role for x, role in roles.items() if role != self._roles[x]}
         if changed:
             changes["roles"] = changed
@@ -193,7 +193,7 @@ class ColumnsPanel(FoldingSection):
             [*several, *((role, role) for role in ROLES)], common_role
         )
         n_chosen, n_all = (
-            len(self.ticked_columns()),
+            len(self.list_ticked_columns()),
             sum(map(_can_be_ticked, self._list_items())),
         )
         count = f"{n_chosen} of {n_all}" if n_all else self.list.count()

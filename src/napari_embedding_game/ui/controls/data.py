@@ -128,7 +128,9 @@ class DataControls(QWidget):
         connect = Connections(self).connect
         connect(self._on_dataset_changed, self._session.dataset_changed)
         connect(
-            self._on_reading_changed, reading.workspace.maps.changed, reading.changed
+            self._on_reading_changed,
+            reading.workspace.map_tree.changed,
+            reading.changed,
         )
         self._show_dataset()
         self._on_reading_changed()
@@ -277,7 +279,7 @@ class DataControls(QWidget):
         self.transpose.setText("Transpose back" if is_turned else "Transpose")
         self.transpose.setVisible(asks or is_turned)
         mixed = options.batch_key if recipe is None else recipe.batch_key
-        if self.recipe_panel.has_limits_of(
+        if self.recipe_panel.shows_limits_of(
             loaded.quality
         ):  # chosen but not yet prepared
             mixed = self.batches.value

@@ -61,7 +61,7 @@ class DisplayControls(Listener):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(session := workspace.session)
-        self._linked = workspace.linked
+        self._linked = workspace.linked_layers
         self._look = look = session.look
         self.color_by = ChoiceBox(COLOR_TIP, partial(setattr, look, "color_by"))
         self.split_by = ChoiceBox(SPLIT_TIP, partial(setattr, look, "split_by"))

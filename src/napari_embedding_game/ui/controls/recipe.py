@@ -101,7 +101,7 @@ class RecipePanel(QWidget):
         """
         self.show()
         self.is_offered = applied is None
-        if self.has_limits_of(quality):
+        if self.shows_limits_of(quality):
             return  # the same cells: typed numbers stay
         self.offer.show_text("" if applied else OFFER)
         self.apply.setVisible(applied is not None)
@@ -113,7 +113,7 @@ class RecipePanel(QWidget):
             self._show_applied_recipe(applied, dataset)
         self._update_left_out_counts()
 
-    def has_limits_of(self, quality: pd.DataFrame | None) -> bool:
+    def shows_limits_of(self, quality: pd.DataFrame | None) -> bool:
         """Return whether the limits are shown for this very table of metrics."""
         return quality is not None and quality is self._quality
 

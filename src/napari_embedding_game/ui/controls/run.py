@@ -114,9 +114,9 @@ class RunControls(QWidget):
         )
         connect(self._on_message_changed, session.message_changed)
         connect(lambda _: self.saved.show_text(), session.dataset_changed)
-        connect(self.refresh, session.dataset_changed, session.settings.changed)
-        connect(self.refresh, session.staleness_changed, reading.changed)
-        connect(self.refresh, data.first_step_changed)
+        connect(self.update_buttons, session.dataset_changed, session.settings.changed)
+        connect(self.update_buttons, session.staleness_changed, reading.changed)
+        connect(self.update_buttons, data.first_step_changed)
         connect(
             self._update_state_text, session.selection.changed, writing.busy_changed
         )
@@ -127,7 +127,7 @@ class RunControls(QWidget):
         """Show the present time as the time of the last automatic saving."""
         self.saved.show_text(time.strftime(SAVED))
 
-    def refresh(self, *event: object) -> None:
+    def update_buttons(self, *event: object) -> None:
         """Show the buttons that can be used in the present state, and the state."""
         session, state = self._session, self._session.state
         moving, has_map = state in ("running", "paused"), session.snapshot is not None
@@ -223,7 +223,7 @@ class RunControls(QWidget):
     def _on_map_opened(self, words: str) -> None:
         """Show where a map came from that no run of now has made."""
         self._origin = words
-        self.refresh()
+        self.update_buttons()
         if self._session.snapshot is not None:
             self.stage.show_text(words)  # also while something is selected
 
@@ -233,7 +233,7 @@ class RunControls(QWidget):
         if state == "preparing":
             self._progress = None
             update_progress_bar(self.bar, 0, 100)
-        self.refresh()
+        self.update_buttons()
 
     def _on_run_progressed(self, progress: Progress) -> None:
         """Store the progress and move the bar to the iteration."""
@@ -299,7 +299,7 @@ class RunControls(QWidget):
         changes = text if len(self._remedy) == 1 else "these changes"
         self.remedy_button.setText(wrap_button_text(f"Run with {changes}"))
         self.remedy_button.setToolTip(REMEDY_TIP.format(text))
-        self.refresh()
+        self.update_buttons()
 
 
 def describe_progress(progress: Progress) -> str:

@@ -43,7 +43,10 @@ class SelectionControls(QWidget):
 
     def __init__(self, workspace: Workspace, actions: Mapping[str, Callable]) -> None:
         super().__init__()
-        self._session, self._linked = (session := workspace.session), workspace.linked
+        self._session, self._linked = (
+            (session := workspace.session),
+            workspace.linked_layers,
+        )
         self._neighbors_message = ""
 
         def button(text: str, key: str) -> QPushButton:
@@ -69,11 +72,11 @@ class SelectionControls(QWidget):
         buttons = equal_width_box(self.embed, self.neighbors, self.hold)
         self.setLayout(vertical_box(buttons, self.show_objects, self.message))
         connect = Connections(self).connect
-        connect(self.refresh, session.state_changed, self._linked.changed)
+        connect(self.update_buttons, session.state_changed, self._linked.changed)
         connect(self._on_hand_changed, session.hand.changed, session.settings.changed)
         self._on_hand_changed()
 
-    def refresh(self, *event: object) -> None:
+    def update_buttons(self, *event: object) -> None:
         """Show the buttons that can be used with a selection in the present state."""
         snapshot, state = self._session.snapshot, self._session.state
         self.show_objects.setVisible(self._linked.current is not None)
@@ -91,7 +94,7 @@ class SelectionControls(QWidget):
         self._is_game = is_game(self._session.settings.value)
         self.by_hand.show_text(hand.summary())
         self.release.setVisible(bool(hand.forces and hand.summary()))
-        self.refresh()
+        self.update_buttons()
 
     def show_active_tool(self, tool: str) -> None:
         """Check the button of the mouse's tool and show the tool's tip; "" for none."""
@@ -102,4 +105,4 @@ class SelectionControls(QWidget):
     def show_neighbors_message(self, text: str) -> None:
         """Show a message about the true neighbours; "" removes the message."""
         self._neighbors_message = text
-        self.refresh()
+        self.update_buttons()

@@ -49,8 +49,8 @@ class StartPanel(QWidget):
         add_menu_entries(samples, loads)
         self.sample_button.setMenu(samples)
         menu = QMenu(self)
-        of_folder = "Folder…", self.open_chosen_folder, FOLDER_TIP
-        add_menu_entries(menu, [("File…", self.open_chosen_file, ""), of_folder])
+        of_folder = "Folder…", self.ask_and_open_folder, FOLDER_TIP
+        add_menu_entries(menu, [("File…", self.ask_and_open_file, ""), of_folder])
         self.open_button.setMenu(menu)
         self._recent_maps_box = vertical_box(spacing=2, margins=(0, 12, 0, 0))
         self.tour = push_button("Show me around", "In five notes.", role="link")
@@ -58,14 +58,14 @@ class StartPanel(QWidget):
         parts = self.open_button, buttons, self.tour, self._recent_maps_box
         self.setLayout(vertical_box(*parts, spacing=6, margins=(0, 6, 0, 0)))
 
-    def open_chosen_file(self) -> None:
+    def ask_and_open_file(self) -> None:
         """Ask for a file of data or a session and open it in the background."""
         title = "Open a table of cells, images or texts, or a session"
         name, _ = QFileDialog.getOpenFileName(self, title, "", FILES)
         if name:
             self._reading.open_file(Path(name))
 
-    def open_chosen_folder(self) -> None:
+    def ask_and_open_folder(self) -> None:
         """Ask for a folder and read it in the background."""
         name = QFileDialog.getExistingDirectory(self, "Open a folder")
         if name:

@@ -125,7 +125,7 @@ class Timeline(Listener):
         """Return a new menu to rename or delete a mark."""
         menu, number, timeline = QMenu(self), mark.number, self._session.timeline
         remove = partial(self._call_or_show_message, timeline.remove_mark, number)
-        rename = "Rename…", partial(self._ask_new_title, mark), ""
+        rename = "Rename…", partial(self._ask_and_rename, mark), ""
         add_menu_entries(menu, [rename, ("Delete", remove, "")])
         return menu
 
@@ -191,7 +191,7 @@ class Timeline(Listener):
             menu.exec(self.marks.viewport().mapToGlobal(point))
             menu.deleteLater()
 
-    def _ask_new_title(self, mark: Mark) -> None:
+    def _ask_and_rename(self, mark: Mark) -> None:
         """Ask for a name of a mark and rename the mark, unless other data have come."""
         dataset = self._session.dataset
         name, is_given = QInputDialog.getText(

@@ -67,7 +67,7 @@ class ImageSlider(QObject):
     def __init__(self, scene: MapScene, dock: QObject) -> None:
         super().__init__(dock)
         self._viewer, self._session = (viewer := scene.viewer), scene.session
-        self._linked = linked = scene.workspace.linked
+        self._linked = linked = scene.workspace.linked_layers
         self._axis = 0
         """The axis whose slider has an image's name, as a negative number; 0: none."""
         self._heard, always = Connections(self), Connections(self)

@@ -288,7 +288,10 @@ class MeasurePanel(LayerPanel):
             self.layers_with_ticked_images(labels).images
         )
         self._update_text()
-        read, layers = self._reading.shown_read_result, self._reading.workspace.linked
+        read, layers = (
+            self._reading.shown_read_result,
+            self._reading.workspace.linked_layers,
+        )
         linked, is_table = layers.current, read and isinstance(read.source, TABLES)
         if linked and is_table and linked.labels is labels:
             layers.set_layers(self.layers_with_ticked_images(labels))

@@ -46,7 +46,7 @@ class ObjectColors(QObject):
     def __init__(self, scene: MapScene, dock: QObject) -> None:
         super().__init__(dock)
         self._viewer, self._scene = scene.viewer, scene
-        self._session, self._linked = scene.session, scene.workspace.linked
+        self._session, self._linked = scene.session, scene.workspace.linked_layers
         self._layer: Labels | None = None
         """The layer whose colormap was replaced."""
         self._previous_colormap: Any = None

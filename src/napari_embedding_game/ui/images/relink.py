@@ -87,8 +87,8 @@ class RelinkPanel(LayerPanel):
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__(reading)
         self._session = session = reading.workspace.session
-        self._maps = reading.workspace.maps
-        self._linked = linked_layers = reading.workspace.linked
+        self._maps = reading.workspace.map_tree
+        self._linked = linked_layers = reading.workspace.linked_layers
         self._folder_text = self._edit_text = ""
         """The messages on a folder of images, and on edited labels."""
         self._request: ReadRequest | None = None

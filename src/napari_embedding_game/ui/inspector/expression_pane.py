@@ -76,7 +76,7 @@ class ExpressionPane(PlotPane):
         self._groups: PlotGroups | None = None
         """The groups of the latest request, with the present names."""
         self.result: ClusterExpression | None = None
-        self.rows, self.genes = ChoiceBox(ROWS_TIP, self.refresh), QLineEdit()
+        self.rows, self.genes = ChoiceBox(ROWS_TIP, self.compare_groups), QLineEdit()
         self.scaled = check_box(
             "Scale genes", SCALED_TIP, self._update_plot, is_on=True
         )
@@ -91,9 +91,9 @@ class ExpressionPane(PlotPane):
         for widget, following in pairwise(widgets):
             self.setTabOrder(widget, following)
         self.canvas.clicked.connect(self._on_plot_clicked)
-        self.genes.editingFinished.connect(self.refresh)
+        self.genes.editingFinished.connect(self.compare_groups)
         self.connect_while_open(
-            self.refresh, session.clusters.changed, session.state_changed
+            self.compare_groups, session.clusters.changed, session.state_changed
         )
         self.connect_while_open(
             self.update_view, session.dataset_changed, session.columns_changed
@@ -109,9 +109,9 @@ class ExpressionPane(PlotPane):
     def update_view(self) -> None:
         """Offer the present columns and genes, and compare the present groups."""
         self._offer_groupings()
-        self.refresh()
+        self.compare_groups()
 
-    def refresh(self, *event: object) -> None:
+    def compare_groups(self, *event: object) -> None:
         """Compare the present groups in the background if groups or genes changed."""
         session, choice = self._session, self.rows.value
         dataset = session.dataset
@@ -178,7 +178,7 @@ class ExpressionPane(PlotPane):
 
     def _on_comparison_failed(self, message: str) -> None:
         """Clear the plot and show the message of the error."""
-        self.result, self._request = None, ()  # a later refresh asks again
+        self.result, self._request = None, ()  # a later compare_groups asks again
         self._update_plot()
         self.state.show_text(message, "warning")
 

@@ -71,7 +71,7 @@ class FirmnessStrip(QWidget):
 
     def find_bar_middle(self, n_clusters: int) -> int:
         """Return the middle of a number's bar in pixels from the left."""
-        return round((n_clusters - MIN_CLUSTERS + 0.5) * self._bar_width())
+        return round((n_clusters - MIN_CLUSTERS + 0.5) * self._find_bar_width())
 
     # Qt
 
@@ -91,7 +91,7 @@ class FirmnessStrip(QWidget):
             height, middle = 1.0, self.find_bar_middle(cut.n_clusters)
             if cut.is_firm and cut.separation is not None:
                 height = MIN_BAR + (MAX_BAR - MIN_BAR) * cut.separation.beyond
-            width = max(2.0, self._bar_width() - 2)
+            width = max(2.0, self._find_bar_width() - 2)
             bar = QRectF(middle - width / 2, MAX_BAR - height, width, height)
             color = line if cut.is_firm else dim
             painter.fillRect(bar, text if cut.n_clusters in marked else color)
@@ -104,23 +104,23 @@ class FirmnessStrip(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Set the tooltip to the description of the number under the mouse."""
-        text = self.describe_number(self._number_at(event.position()))
+        text = self.describe_number(self._find_number_at(event.position()))
         self.setToolTip(f"{text} {WHAT}".strip())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Emit ``picked`` with the number under the mouse, at its bar or its text."""
-        number = self._number_at(event.position())
+        number = self._find_number_at(event.position())
         if self.describe_number(number) and event.button() == Qt.MouseButton.LeftButton:
             self.picked.emit(number)
 
     # Inside
 
-    def _bar_width(self) -> float:
+    def _find_bar_width(self) -> float:
         """Return the pixels of a bar with its gap."""
         return self.width() / (MAX_CLUSTERS - MIN_CLUSTERS + 1)
 
-    def _number_at(self, position: QPointF) -> int:
+    def _find_number_at(self, position: QPointF) -> int:
         """Return the number of clusters at a position, in pixels of this strip."""
         if position.y() > MAX_BAR and self._suggested:
             return self._suggested[0 if position.x() < self.width() / 2 else -1]
-        return MIN_CLUSTERS + int(position.x() / self._bar_width())
+        return MIN_CLUSTERS + int(position.x() / self._find_bar_width())

@@ -49,13 +49,13 @@ class SearchBox(QLineEdit):
         self._completer.setMaxVisibleItems(MAX_HITS)
         self._completer.setWidget(self)
         activated = self._completer.activated[QModelIndex]
-        activated.connect(lambda index: self._take_hit(index.row()))
+        activated.connect(lambda index: self._open_offered_hit(index.row()))
         self.setPlaceholderText("Find a cluster, gene, row or text  ( / )")
         self.setToolTip(TIP)
         self.setAccessibleName("Find")
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._offer_matches)
-        self.returnPressed.connect(self._take_hit)
+        self.returnPressed.connect(self._open_offered_hit)
         changed = workspace.session.dataset_changed
         Connections(self).connect(self.clear_search, changed)
 
@@ -90,7 +90,7 @@ class SearchBox(QLineEdit):
         else:
             self._completer.popup().hide()
 
-    def _take_hit(self, index: int | None = None) -> None:
+    def _open_offered_hit(self, index: int | None = None) -> None:
         """Open a hit, by default the marked or the first hit, and clear the box."""
         if index is None:
             index = max(0, self._completer.popup().currentIndex().row())
@@ -136,7 +136,7 @@ class SearchBox(QLineEdit):
         if dataset is not None and re.fullmatch(ENSEMBL, text, re.IGNORECASE):
             genes = dataset.find_profile_columns([text]).indices
             names = (dataset.profile_names[index] for index in genes)
-            ranked[0].extend((_name_value_kind(dataset), name) for name in names)
+            ranked[0].extend((_find_feature_kind(dataset), name) for name in names)
         for kind, names in self._iter_searchable_names(text) if query else ():
             for name in names:
                 folded = name.casefold()
@@ -160,7 +160,7 @@ class SearchBox(QLineEdit):
         yield CLUSTER, [cluster.name for cluster in session.clusters.clusters]
         yield COLUMN, informative_metadata_columns(dataset)
         if dataset.images is None:  # the columns of images are pixels
-            yield _name_value_kind(dataset), dataset.profile_names
+            yield _find_feature_kind(dataset), dataset.profile_names
         rows = dataset.obs.index
         if len(rows) > MAX_ROWS:
             is_number = rows.dtype.kind in "iu" and text.isdecimal()
@@ -168,7 +168,7 @@ class SearchBox(QLineEdit):
         yield ROW, rows.astype(str).tolist()
 
 
-def _name_value_kind(dataset: Dataset) -> str:
+def _find_feature_kind(dataset: Dataset) -> str:
     """Return how hits among the features are called, such as "gene"."""
     return VALUE if dataset.column_noun == COLUMN else dataset.column_noun
 

@@ -132,7 +132,7 @@ class SelectionTab(Listener):
         """Start editing the name in the title."""
         self.title.clearFocus()
         self._show_title_and_notes(
-            self._described_clusters()
+            self._find_described_clusters()
         )  # also before the report has come
         self.title.setFocus()
         self.title.selectAll()
@@ -141,7 +141,7 @@ class SelectionTab(Listener):
         """Show the present name instead of the typed name, and leave the title."""
         self.title.setModified(False)
         self.setFocus()  # further keys are for the dock
-        self._show_title_and_notes(self._described_clusters())
+        self._show_title_and_notes(self._find_described_clusters())
 
     def update_view(self) -> None:
         """Describe the present selection and forget points that were picked before."""
@@ -150,7 +150,7 @@ class SelectionTab(Listener):
 
     def refresh(self) -> None:
         """Update columns, pictures, tabs and report for the present data and layers."""
-        dataset, linked = self._session.dataset, self.workspace.linked.current
+        dataset, linked = self._session.dataset, self.workspace.linked_layers.current
         self._offer_columns()
         sources = dataset, getattr(dataset, "source_objects", None), linked
         if sources != self._picture_sources:
@@ -202,7 +202,9 @@ class SelectionTab(Listener):
         self.connect_to_map_changes(self.refresh)
         changes = session.dataset_changed, session.columns_changed
         changes += (session.look.events.color_by,)
-        self.connect_while_open(self.refresh, *changes, self.workspace.linked.changed)
+        self.connect_while_open(
+            self.refresh, *changes, self.workspace.linked_layers.changed
+        )
         self.title.editingFinished.connect(self._on_name_edited)
         self.composition.rows_picked.connect(self._on_levels_picked)
         self.texts.rows_picked.connect(
@@ -223,7 +225,7 @@ class SelectionTab(Listener):
         if is_typed and self._session.shows_dataset(dataset):
             self.renamed.emit(cluster, self.title.text(), listed)
         self._show_title_and_notes(
-            self._described_clusters()
+            self._find_described_clusters()
         )  # the old name where the new one was refused
 
     def _offer_columns(self) -> None:
@@ -278,7 +280,7 @@ class SelectionTab(Listener):
 
     def _recut_pictures(self) -> None:
         """Cut the pictures of the shown rows again, in the checked channels."""
-        dataset, linked = self._session.dataset, self.workspace.linked.current
+        dataset, linked = self._session.dataset, self.workspace.linked_layers.current
         off = {a.data() for a in self._channel_menu.actions() if not a.isChecked()}
         names = []
         if dataset is not None and dataset.images is None and linked is not None:
@@ -359,12 +361,12 @@ class SelectionTab(Listener):
             self.report = None
             self._show_hint(HINT_NO_CLUSTER)
             return
-        clusters = self._described_clusters()
+        clusters = self._find_described_clusters()
         if self.report is not None:
             self._show_title_and_notes(clusters)
         self._request_report(clusters, column)
 
-    def _described_clusters(self) -> tuple[int, ...]:
+    def _find_described_clusters(self) -> tuple[int, ...]:
         """Return the ids of the described clusters; () where points are described.
 
         After a picture of a cluster was picked the cluster is still described.
@@ -400,7 +402,7 @@ class SelectionTab(Listener):
         report, numbers, clusters = result
         selection, dataset = self._session.selection, self._session.dataset
         if (
-            clusters != self._described_clusters()
+            clusters != self._find_described_clusters()
             or selection.is_empty
             or dataset is None
         ):

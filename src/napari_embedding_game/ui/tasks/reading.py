@@ -71,7 +71,7 @@ class ReadingTask(QObject):
     ) -> None:
         super().__init__()
         self.viewer, self.workspace, self.store = viewer, workspace, store
-        self._maps = workspace.maps
+        self._maps = workspace.map_tree
         self.request: ReadRequest | None = None
         """The request that is being read; None for a session file or for nothing."""
         self.refused_request: ReadRequest | None = None
@@ -96,7 +96,7 @@ class ReadingTask(QObject):
         if self.request is not None or read is None:
             return self.request
         return ReadRequest(
-            read.source, read.options, self.workspace.linked.current, True
+            read.source, read.options, self.workspace.linked_layers.current, True
         )
 
     @property
@@ -152,7 +152,7 @@ class ReadingTask(QObject):
 
     def read_open_map_again(self, source: Source, options: ReadOptions) -> None:
         """Read a changed source of the open map, such as edited labels."""
-        linked = self.workspace.linked.current
+        linked = self.workspace.linked_layers.current
         self._load_request(ReadRequest(source, options, linked, is_again=True))
 
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
@@ -176,7 +176,7 @@ class ReadingTask(QObject):
         def restore_session(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
             self.store.finish_autosave()
-            self.workspace.linked.set_layers(None)
+            self.workspace.linked_layers.set_layers(None)
             self._maps.restore(saved)
             self.changed.emit()
             if self._maps.read_result is not None:
@@ -274,7 +274,7 @@ class ReadingTask(QObject):
         linked, is_again = request.linked, request.is_again
         if linked is None and loaded.labels is not None:
             linked = self._show_image_layers(loaded)
-        layers = self.workspace.linked
+        layers = self.workspace.linked_layers
         missing = layers.missing if is_again else None
         if loaded.join is not None:
             joined = find_joined_layers(viewer, loaded.join)
@@ -301,7 +301,7 @@ class ReadingTask(QObject):
 
     def _show_image_layers(self, loaded: ReadResult) -> ObjectLayers:
         """Return layers of the read images; present layers if the labels are equal."""
-        present = self.workspace.linked.current
+        present = self.workspace.linked_layers.current
         if present is None or present.labels not in self.viewer.layers:
             return add_source_layers(self.viewer, loaded)
         is_same = np.array_equal(present.labels.data, loaded.labels)

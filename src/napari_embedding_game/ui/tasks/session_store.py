@@ -39,7 +39,7 @@ class SessionStore(QObject):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._session, self._maps = workspace.session, workspace.maps
+        self._session, self._maps = workspace.session, workspace.map_tree
         self._autosave: Autosave | None = None
         self._save_jobs = JobRunner(
             self, lambda _: self.saved.emit(), self._on_saving_failed, finishes=True
@@ -53,7 +53,7 @@ class SessionStore(QObject):
             session.selection.changed,
             session.settings.changed,
             session.look.events,
-            workspace.maps.changed,
+            workspace.map_tree.changed,
             session.columns_changed,
             session.timeline.changed,
             session.hand.changed,

@@ -78,8 +78,8 @@ class WritingTask(QObject):
         self.busy_text = f"Saving {name} …"
         self.busy_changed.emit()
         self._worker = worker = Worker(write, NOT_SAVED)
-        worker.returned.connect(partial(self._on_written, name))
-        worker.failed.connect(self._on_failed)
+        worker.returned.connect(partial(self._on_file_written, name))
+        worker.failed.connect(self._on_writing_failed)
         worker.start_thread()
 
     def close(self) -> None:
@@ -92,12 +92,12 @@ class WritingTask(QObject):
             self._worker.failed.disconnect()
             self._worker.failed.connect(notify_error)
 
-    def _on_written(self, name: str, left_out: object) -> None:
+    def _on_file_written(self, name: str, left_out: object) -> None:
         """Emit ``saved`` with the file's name and what was left out."""
         self._end_writing()
         self.saved.emit(name, left_out if isinstance(left_out, str) else "")
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_writing_failed(self, error: BaseException) -> None:
         """Report the error of a file that could not be written."""
         self._end_writing()
         self._workspace.trouble.emit(error_text(error))
@@ -139,7 +139,7 @@ def prepare_table(workspace: Workspace, path: Path, is_shared: bool = False) -> 
     from napari_embedding_game.data.export.writers import write_result
 
     dataset, result = _collect_result(workspace)
-    saved = workspace.maps.to_saved_session()
+    saved = workspace.map_tree.to_saved_session()
     packed = partial(archive.pack_for_h5ad, saved, path, is_shared=is_shared)
 
     def save() -> str:
@@ -212,7 +212,7 @@ def _prepare_session(
     """Return a function that writes a session, a notebook or a methods paragraph."""
     from napari_embedding_game.session.notebook.export import write_code
 
-    saved = workspace.maps.to_saved_session()
+    saved = workspace.map_tree.to_saved_session()
     if saved is None:
         raise DataError(NO_MAP)
     is_session = path.suffix.lower() == archive.ENDING

@@ -133,7 +133,7 @@ class ReferenceWidget(MapTool):
 
     def _on_cells_placed(self, cells: PlacedCells) -> None:
         def place() -> None:
-            self.workspace.maps.open_placed_map(cells)
+            self.workspace.map_tree.open_placed_map(cells)
             self._show_result(cells.predicted, cells.notes, PLACED)
 
         call_or_show_error(partial(self.state.show_text, role="warning"), place)
