@@ -24,7 +24,7 @@ SAMPLES = ("digits", "pbmc")
 
 
 def read(source: str | Path, **options: Any) -> AnnData:
-    """Read a file as the window does, with the numbers that it would embed.
+    """Read a file as the window does, with the numbers that the window would embed.
 
     Parameters
     ----------
@@ -32,19 +32,22 @@ def read(source: str | Path, **options: Any) -> AnnData:
         A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad file, a .zarr
         folder, counts of 10x; or the name of a sample: "digits" or "pbmc".
     **options
-        Those of :class:`~.read_options.ReadOptions`, such as ``space="X_pca"``,
+        Options of :class:`~.read_options.ReadOptions`, such as ``space="X_pca"``,
         ``missing="drop"``, ``roles={"donor": "samples"}``, or ``recipe=Recipe()``;
-        cells that a recipe leaves out are no rows.
+        cells that a recipe leaves out are not in the result.
 
     Returns
     -------
     AnnData
-        ``obsm["X_features"]`` is embedded, (n, D) float32; of a table its columns are
-        standardised.  ``X`` (n, G) are the genes, with counts as logarithms, or the
-        columns in their own units; ``obs`` is the metadata.  Of rows of one name the
-        second has "-1" after it.
+        ``obsm["X_features"]`` is the matrix to embed, (n, D) float32; the columns of a
+        table are standardised in it.  ``X`` (n, G) holds the genes, counts as
+        logarithms, or the columns in their own units; ``obs`` is the metadata.  "-1" is
+        appended to the second of two equal row names.
 
-    Raises DataError with one sentence that names the file and the way out.
+    Raises
+    ------
+    DataError
+        If the file cannot be read; the sentence names the file and the remedy.
     """
     from napari_embedding_game.data import samples
     from napari_embedding_game.data.loader import load

@@ -162,6 +162,7 @@ def are_zero_padded_codes(texts: Iterable[object]) -> bool:
 def _text_among_numbers_message(
     column: pd.Series, wrong: NDArray[np.bool_], where: str
 ) -> str:
+    """Return a sentence that quotes the first `wrong` text of a column and its row."""
     first, n = int(wrong.argmax()), int(wrong.sum())
     more = "" if n == 1 else f" and {n - 1} more such {'row' if n == 2 else 'rows'}"
     return (
@@ -259,7 +260,7 @@ def to_text_levels(values: pd.Series) -> pd.Series:
 def check_columns_exist(
     names: Sequence[str], chosen_columns: Sequence[str], where: str
 ) -> None:
-    """Raise DataError if no column is chosen, or one that is not in `names`."""
+    """Raise DataError if no column is chosen, or a chosen column is not in `names`."""
     if not chosen_columns:
         raise DataError(f"No column of {where} is chosen: choose at least one.")
     missing = set(chosen_columns) - set(names)

@@ -54,7 +54,8 @@ class AddedColumns:
 
     kind: Kind
     columns: tuple[str, ...] = ()
-    """Names of the columns: the first one's name, and this name with suffixes."""
+    """Names of the columns: the name of the first column, and this name with
+    suffixes."""
     genes: tuple[str, ...] = ()
     """Genes of the set that was scored."""
     examples: Examples = field(default_factory=dict)
@@ -146,6 +147,7 @@ class Dataset:
     that differ in added columns alone."""
 
     def __post_init__(self) -> None:
+        """Fill in the profile from ``X`` if there is none, and decide the roles."""
         if self.profile is None:
             has_columns = not self.is_distances
             profile = self.X if has_columns else np.zeros((len(self.obs), 0), "f4")
@@ -368,7 +370,7 @@ class Dataset:
         return dataset
 
     def with_map_column(self, name: str, values: Any) -> tuple[Dataset, str]:
-        """Do :meth:`with_columns` for one column (n,) that was computed on a map."""
+        """Add a column (n,) that was computed on a map; see :meth:`with_columns`."""
         return self.with_columns(name, {"": values}, AddedColumns(kind="map"))
 
     def added_of_kind(self, kind: Kind) -> dict[str, AddedColumns]:
@@ -381,6 +383,7 @@ class Dataset:
         return [column for one in self.added.values() for column in one.columns]
 
     def _check_lengths(self) -> None:
+        """Raise ValueError if a field does not have a value for each row or column."""
         n, n_all = self.X.shape[0], self.n_source_rows
         lengths = {"obs": n, "images": n, "source_obs_names": n_all}
         lengths |= {"source_objects": n_all, "var_names": self.X.shape[1]}

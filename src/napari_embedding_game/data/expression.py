@@ -63,7 +63,7 @@ class Expression:
 
     @cached_property
     def kind(self) -> GeneKind:
-        """What the profile's values are: raw counts, log1p of counts, or others."""
+        """What the profile holds: raw counts, log1p of counts, or other values."""
         if not self.is_expression:
             return "values"
         return self.stated_kind or guess_gene_kind(self.profile)
@@ -90,7 +90,7 @@ class Expression:
         return scale_and_log1p(X, self.row_factors) if self.has_counts else X
 
     def dense_column(self, index: int) -> NDArray[np.floating]:
-        """Return one column of :attr:`values`, (n,), without computing others."""
+        """Return a single column of :attr:`values` as an array (n,)."""
         return to_dense(self.take_columns([index])).ravel()
 
     def take_columns(self, indices: Sequence[int]) -> Any:

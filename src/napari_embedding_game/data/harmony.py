@@ -64,6 +64,7 @@ def check_batches(
 
 
 def _can_be_batches(column: pd.Series) -> bool:
+    """Return whether each cell has a level, and the levels are few and large enough."""
     n_most = min(_MAX_LEVELS, len(column) / _CELLS_A_LEVEL)
     has_cells = len(column) >= _MIN_CELLS and column.notna().all()
     return bool(has_cells and 2 <= column.nunique() <= n_most)

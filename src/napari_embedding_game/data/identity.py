@@ -256,6 +256,7 @@ def missing_row_text(known_names: pd.Index, found_names: pd.Index) -> str:
 
 
 def _missing_part_text(part: Part, found: RowHashes) -> str:
+    """Return a clause that names the part, or its columns, which the source lost."""
     if isinstance(part, str):
         return f"it no longer holds {part}, by which its rows could be told"
     present = {name for one in found if isinstance(one, tuple) for name in one}
@@ -267,6 +268,7 @@ def _missing_part_text(part: Part, found: RowHashes) -> str:
 def _changed_numbers_text(
     known: NDArray[np.uint64], found: NDArray[np.uint64], order: NDArray[np.intp]
 ) -> str:
+    """Return a clause on how the numbers of a part differ from the known numbers."""
     n_changed = int(np.count_nonzero(known != found[order]))
     is_sorted = is_unchanged_order(order) and np.array_equal(
         np.sort(known), np.sort(found)

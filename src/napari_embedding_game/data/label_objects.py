@@ -32,6 +32,7 @@ class Objects:
     """(N,) number of pixels of each object."""
 
     def __post_init__(self) -> None:
+        """Raise ValueError if the shape of the boxes does not fit the labels."""
         n = len(self.label_ids)
         if self.boxes.ndim != 2 or len(self.boxes) != n or self.boxes.shape[1] % 2:
             raise ValueError(f"boxes have shape {self.boxes.shape} for {n} objects")

@@ -18,19 +18,19 @@ Missing = Literal["error", "drop"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """The numbers of the steps from raw counts to principal components."""
+    """Settings of the steps from raw counts to principal components."""
 
     min_genes: int = 200
     """Cells with fewer genes found than these are left out as empty or broken."""
     max_genes: int = 0
-    """Cells with more genes are left out as doublets; with 0 none are."""
+    """Cells with more genes are left out as doublets; 0 is no limit."""
     min_counts: int = 0
     """Cells with fewer counts are left out as empty."""
     max_counts: int = 0
-    """Cells with more counts are left out as doublets; with 0 none are."""
+    """Cells with more counts are left out as doublets; 0 is no limit."""
     max_mito: float = 0.0
-    """Cells with a higher share of mitochondrial counts, in per cent, are left out as
-    dying; with 0 none are."""
+    """Cells with a higher percentage of mitochondrial counts are left out as dying; 0
+    is no limit."""
     min_cells: int = 3
     """Genes found in fewer cells than these are left out as noise."""
     target_sum: float = TARGET_SUM
@@ -42,11 +42,12 @@ class Recipe:
     n_comps: int = 50
     """Principal components, the columns of the space to embed."""
     batch_key: str | None = None
-    """Column of obs whose levels Harmony mixes in the components; None for none."""
+    """Column of obs whose levels Harmony mixes in the components; None: not mixed."""
     doublets: bool = False
     """Whether the doublets that scrublet finds, in each batch, are left out."""
 
     def __post_init__(self) -> None:
+        """Raise DataError if a setting is out of range."""
         lowest = {**dict.fromkeys(LIMITS, 0), "n_top_genes": 2, "n_comps": 2}
         for name, least in {**lowest, "min_cells": 0}.items():
             if getattr(self, name) < least:
@@ -61,29 +62,31 @@ class ReadOptions:
     """Options of reading a source, or by which it was read."""
 
     space: str | None = None
-    """What is embedded, one of :attr:`~.read_result.ReadResult.spaces`; for a table,
-    names of columns with commas between them; None for what suits a map best."""
+    """Name of the space to embed, among :attr:`~.read_result.ReadResult.spaces`; for a
+    table, names of columns with commas between them; None for the space that suits a
+    map best."""
     columns: tuple[str, ...] | None = None
-    """Only these columns of it."""
+    """Columns of the space to embed; None for all."""
     missing: Missing = "error"
-    """Whether a NaN or infinite value is an error, or its row is left out ("drop")."""
+    """Whether a NaN or infinite value raises an error, or its row is left out
+    ("drop")."""
     transposed: bool = False
-    """Whether the columns of a table are its rows."""
+    """Whether the columns of a table are the rows to embed."""
     id_column: str | None = None
-    """Column of a table that says which object of a label image a row is; 0, the
-    background, is left out."""
+    """Column of a table with the label of each row's object in a label image; rows
+    about the background, 0, are left out."""
     recipe: Recipe | None = None
-    """Makes principal components of raw counts."""
+    """Recipe that computes principal components of raw counts; None: not applied."""
     batch_key: str | None = None
     """Column of batches that Harmony mixes in components of the file."""
     gene_kind: GeneKind | None = None
-    """What the genes hold: "counts", "logarithms" of counts, or other "values"; None
-    where their numbers are to tell."""
+    """Kind of values of the genes: "counts", "logarithms" of counts, or other "values";
+    None: guessed from the values."""
     roles: Mapping[str, Role] = field(default_factory=dict, hash=False)
-    """What columns of metadata are to be taken for, by their names; the others go by
-    their type and name."""
+    """Roles of metadata columns by name; other columns get roles by type and name."""
 
     def __post_init__(self) -> None:
+        """Raise DataError if an option has no valid value."""
         if self.missing not in get_args(Missing):
             raise DataError(f"missing can be 'error' or 'drop', not {self.missing!r}.")
         kinds, roles = get_args(GeneKind), get_args(Role)

@@ -114,6 +114,7 @@ class _Process:
     """Handle of a reading process in the main program."""
 
     def __init__(self) -> None:
+        """Start the process, and a thread that receives its messages."""
         self._process = start_process(__name__, pipesize=1 << 20)
         # Kills the process when the program ends, too.
         finalize(self, self._process.kill)
@@ -216,6 +217,7 @@ def _unpacked_size(path: Path) -> float:
 
 
 def _send_message(pipe: BinaryIO, kind: str, content: Any) -> None:
+    """Write a pickled message to a pipe; arrays follow as plain bytes."""
     arrays: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(content, protocol=5, buffer_callback=arrays.append)
     parts = [array.raw() for array in arrays]
@@ -226,6 +228,7 @@ def _send_message(pipe: BinaryIO, kind: str, content: Any) -> None:
 
 
 def _receive_message(pipe: Any) -> tuple[str, Any]:
+    """Read a message from a pipe; raise EOFError if it is cut short."""
     kind, pickled, sizes = pickle.load(pipe)  # noqa: S301
     parts = [np.empty(n_bytes, np.uint8) for n_bytes in sizes]
     for part in parts:

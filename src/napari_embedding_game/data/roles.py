@@ -80,6 +80,7 @@ def guess_role_unconverted(column: pd.Series) -> Role:
 
 
 def _guess_role_of_numbers(column: pd.Series, name: str, group_role: Role) -> Role:
+    """Return the role of a numeric column: groups, positions, ids or numbers."""
     is_time, is_named = _TIMES.search(name), columns.is_id_or_group_name(name)
     if columns.is_external_map_name(name):
         return "positions"
@@ -102,6 +103,7 @@ def _guess_role_of_numbers(column: pd.Series, name: str, group_role: Role) -> Ro
 
 
 def _has_few_levels(column: pd.Series, name: str, kind: str) -> bool:
+    """Return whether a column has few enough distinct values to be groups."""
     most = _MAX_UNNAMED[kind]
     is_named = is_sample_name(name) or _MANY_GROUPS.search(name)
     if is_named and not (kind == "numbers" and _TIMES.search(name)):

@@ -139,6 +139,7 @@ def to_sufficient_precision(X: Any) -> Matrix:
 
 
 def _to_dtype(dtype: Any, X: Any) -> Matrix:
+    """Return a matrix in a dtype; sparse becomes CSR with repeated entries summed."""
     with np.errstate(over="ignore"):  # check_magnitude_and_variation reports overflows
         if not sp.issparse(X):
             return np.ascontiguousarray(X, dtype=dtype)

@@ -1,1 +1,1 @@
-"""What is written: tables, AnnData with the result, figures."""
+"""Write results: tables, AnnData with the result, and figures."""

@@ -247,6 +247,7 @@ class DotPlot(ExpressionPlot):
     """(C, G) shares shown by the sizes of dots, 0 to 1."""
 
     def _paint_tiles(self, axes: Any, colors: Points) -> None:
+        """Paint a dot in each tile, and the legend of sizes; ``colors`` (G, C, 4)."""
         down, across = np.indices(colors.shape[:2], float).reshape(2, -1)
         sizes = MAX_DIAMETER * np.nan_to_num(self.shares.T.ravel()) ** (
             SIZE_EXPONENT / 2
@@ -277,6 +278,7 @@ class ViolinPlot(ExpressionPlot):
     tile_height_ratio: ClassVar[float] = 1.8
 
     def _paint_tiles(self, axes: Any, colors: Points) -> None:
+        """Paint a violin in each tile, and lines between rows; ``colors`` (G, C, 4)."""
         from matplotlib.collections import PolyCollection
 
         n_groups, n_genes, n_bins = self.densities.shape
@@ -373,8 +375,8 @@ class VolcanoPlot(Plot):
 def clip_changes_to_axis(changes: Points, p_values: Points) -> Points:
     """Return the log2 fold changes (G,) clipped to the ends of the axis.
 
-    The axis reaches as far as the significant genes and nearly all others. Genes
-    without a count on one side, whose change is unbounded, would squeeze the others.
+    The axis reaches as far as the significant genes and nearly all other genes. Genes
+    without a count on one side, whose change is unbounded, would squeeze all others.
     ``changes`` (G,) are NaN where undefined, ``p_values`` (G,) are adjusted.
     """
     size = np.abs(changes)

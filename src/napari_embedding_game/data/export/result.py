@@ -42,7 +42,7 @@ def to_storable(value: Any) -> Any:
     """Convert `value` to a form that an .h5ad file can hold.
 
     Mappings and sequences are converted recursively, None becomes "none" (which every
-    anndata version reads), a path its last part, and other objects become text.
+    anndata version reads), a path becomes its last part, and other objects become text.
     """
     if isinstance(value, Mapping):
         return {str(k).replace("/", "_"): to_storable(v) for k, v in value.items()}
@@ -75,6 +75,7 @@ def installed_versions() -> dict[str, str]:
 
 @cache
 def _installed_version(package: str) -> str:
+    """Return the version of an installed package, or "not installed"."""
     try:
         return metadata.version(package)  # reads a file, which takes 2 ms
     except metadata.PackageNotFoundError:

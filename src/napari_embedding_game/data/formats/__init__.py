@@ -1,1 +1,1 @@
-"""The file formats that are read, one module each."""
+"""Read file formats, one module for each format."""

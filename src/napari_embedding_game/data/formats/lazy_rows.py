@@ -31,6 +31,7 @@ class LazyRows:
     """
 
     def __init__(self, path: Path, space: str | None = None) -> None:
+        """Open the rows of a space of `path`, by default of the space for a map."""
         self.path, self.space = path, space
         self._open: Any = None
         item = self._open_item()

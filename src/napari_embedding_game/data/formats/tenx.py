@@ -87,6 +87,7 @@ def find_matrix_files(path: Path) -> list[Path]:
 
 
 def _read_h5(path: Path) -> _Counts:
+    """Read an .h5 file of Cell Ranger; raise DataError if it holds something else."""
     with store.open_store(path) as file:
         if "matrix" not in file:
             is_anndata = "obs" in file and "var" in file
@@ -119,6 +120,10 @@ def _decode_texts(stored: Any) -> list[str]:
 
 
 def _read_folder(path: Path) -> _Counts:
+    """Read a matrix.mtx with its tables of barcodes and features.
+
+    Raises DataError if a file is missing, or their sizes differ.
+    """
     from scipy.io import mmread
 
     matrix = next(iter(find_matrix_files(path)), None)
@@ -156,6 +161,7 @@ def _read_text_bytes(path: Path, memory_factor: int) -> bytes:
 
 
 def _read_tsv(matrix_file: Path, *names: str) -> pd.DataFrame:
+    """Read the first of these tables beside a matrix; raise DataError without any."""
     for name in (one + end for one in names for end in ("", ".gz")):
         path = matrix_file.parent / name
         if path.is_file():

@@ -288,8 +288,8 @@ def find_id_columns(
 ) -> list[str]:
     """Return the names of the columns that can hold labels, the likeliest first.
 
-    These have a known name; with ``include_any_name`` also other columns of distinct
-    whole numbers.
+    These columns have a known name; with ``include_any_name`` other columns of distinct
+    whole numbers follow.
     """
     names = [str(name) for name in table if not is_own_map_column(name)]
     called = sorted(names)
