@@ -18,7 +18,7 @@ from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QLabel, QMainWindow, QWidget
 
 STROKE_LISTS = {"Ctrl+Z": "_undo_history", "Ctrl+Shift+Z": "_redo_history"}
-"""Attribute of a Labels layer that lists what a key undoes or redoes, by the key."""
+"""By key, the attribute of a Labels layer that lists the strokes to undo or redo."""
 
 
 def count_strokes(layer: Layer) -> tuple[int, ...]:
@@ -78,7 +78,7 @@ class LayerVisual(NamedTuple):
     node: Any
     """The vispy node of the layer; its children move with it."""
     markers: Any
-    """Draws the markers of a Points layer, ``visible`` can be set; None for others."""
+    """Paints the markers of a Points layer (``visible`` can be set), or None."""
     update_markers: Any
     """Slot of ``layer.events.set_data`` that copies the layer's data to the node."""
 

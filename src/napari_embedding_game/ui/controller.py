@@ -124,7 +124,7 @@ class Controller(QObject):
         ):
             try:
                 close()
-            except Exception as error:  # the others have to be closed all the same
+            except Exception as error:  # go on closing the other parts
                 logger.error("A part could not be closed", exc_info=error)
                 self.workspace.trouble.emit(error_text(error))
 

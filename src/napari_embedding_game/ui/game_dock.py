@@ -176,7 +176,7 @@ class GameDock(MapWidget):
     # Making
 
     def _make_views(self) -> None:
-        """Make all controls, panes and tabs, and what the map shows and reacts to."""
+        """Make all controls, panes and tabs, and the map's names, marks and mouse."""
         workspace, controller, session = self.workspace, self.controller, self._session
         scene, hand, play = controller.scene, session.hand, controller.play
         self.overlay = overlay = MapOverlay(scene, self)
@@ -252,7 +252,7 @@ class GameDock(MapWidget):
         prevent_accidental_changes(self)
 
     def _connect_views(self) -> None:
-        """Connect the views with the controller and with one another."""
+        """Connect the views with the controller and with each other."""
         session, controller = self._session, self.controller
         data, trust, run, legend = (
             self.data_controls,
@@ -292,10 +292,10 @@ class GameDock(MapWidget):
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self._focus_search_box)
 
-    # What happens
+    # Events
 
     def _update_visible_views(self, event: object = None) -> None:
-        """Show the views that can be used in the present state, and hide the others."""
+        """Show the views that can be used in the present state, and hide others."""
         session = self._session
         has_data = session.dataset is not None
         has_map = session.snapshot is not None

@@ -22,7 +22,7 @@ class Workspace:
     reveal_wanted = Signal(int)
     """Asks for the camera to move to a point; carries the row of the point."""
     trouble = Signal(str)
-    """Carries a message of what failed; "" when the failure is over."""
+    """Carries an error message; "" when the failure is over."""
 
     def __init__(self, session: Session | None = None) -> None:
         self.session = Session() if session is None else session

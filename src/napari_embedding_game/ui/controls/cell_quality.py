@@ -64,7 +64,7 @@ class QualityPlot(Plot):
     """(n,) sample of each cell."""
 
     def paint(self, axes: Any) -> None:
-        """Paint the plot into matplotlib axes; shade what is beyond the limits."""
+        """Paint the plot into matplotlib axes; shade the ranges beyond the limits."""
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlabel(self.axes[0])
         if len(self.axes) == 1:
@@ -227,6 +227,7 @@ class CellQualityView(QWidget):
         self.canvas.show_plot(plot)
 
     def _on_doublets_scored(self, scores: NDArray[np.floating]) -> None:
+        """Store the doublet scores (n,) and show the plot."""
         self.state.show_text()
         self._values[DOUBLETS] = scores
         self._update_plot()

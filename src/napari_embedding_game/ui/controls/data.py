@@ -1,4 +1,4 @@
-"""Controls of the data: what was read, options to read again, and the first step."""
+"""Controls of the data: a summary, options to read again, and the first step."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ Then = Callable[[], None]
 
 
 class DataControls(QWidget):
-    """Opens data, shows what was read, and offers to read the data in other ways."""
+    """Opens data, describes the dataset, and offers to read the data with options."""
 
     first_step_changed = Signal()
     """The result of :meth:`find_first_step` may have changed."""
@@ -192,7 +192,7 @@ class DataControls(QWidget):
         self.setLayout(vertical_box(*parts, spacing=5))
         self._offer_batches([], None)
 
-    # Asking
+    # Requests
 
     def _on_batches_chosen(self, column: str | None) -> None:
         """Read again with batches mixed; for raw counts the recipe mixes them later."""
@@ -222,7 +222,7 @@ class DataControls(QWidget):
             turned: dict[str, Any] = RESET_OPTIONS | {"roles": {}, "gene_kind": None}
             self.reading.reload_with_options(transposed=not is_turned, **turned)
 
-    # What came of it
+    # Results of reading
 
     def _on_reading_changed(self) -> None:
         """Show the progress of reading; offer options once other data are read."""
@@ -262,7 +262,7 @@ class DataControls(QWidget):
         self._mark_next_button()
 
     def _on_dataset_changed(self, dataset: Dataset | None) -> None:
-        """Show the dataset, and fold away the buttons that open others."""
+        """Show the dataset, and fold away the buttons that open other data."""
         if dataset is not None:
             self.others.set_expanded(False)
         self._show_dataset()
@@ -316,7 +316,7 @@ class DataControls(QWidget):
         self._mark_next_button()
 
     def _update_summary(self) -> None:
-        """Show the stage of reading, else what was read, else a hint to begin."""
+        """Show the stage of reading, else the dataset's size, else a hint to begin."""
         hint = MEASURE_HINT if self.measure_panel.can_measure else HINT
         stage = self.reading.stage
         reads = f"{stage.text} …" if stage else ""

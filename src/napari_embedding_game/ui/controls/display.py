@@ -93,7 +93,7 @@ class DisplayControls(Listener):
         self.update_view()
 
     def update_view(self) -> None:
-        """Offer what can be chosen for the present data, and show the look."""
+        """Offer the choices of the present data, and show the look."""
         dataset, look = self._session.dataset, self._look
         splits = self._session.view.split_columns
         if look.split_by not in splits:  # the column no longer exists

@@ -49,7 +49,7 @@ MAIN_FIELDS = (
     "n_neighbors",
     "perplexity",
 )
-"""Settings that are always shown; the others are in a fold."""
+"""Settings that are always shown; further settings are in a fold."""
 STALE = "The map was made with other settings: {}."
 AGAIN, GOES_ON = "Run again makes one with these", "Continue plays on from it"
 
@@ -148,7 +148,7 @@ class MethodControls(Listener):
         low, high = repulsion_range(self._settings.method)
         self._settings.repulsion = min(max(repulsion, low), high)
 
-    # What is shown
+    # Views
 
     def _on_setting_changed(self, name: str) -> None:
         """Show a setting that was changed here or elsewhere."""
@@ -159,7 +159,7 @@ class MethodControls(Listener):
             self.update_view()
 
     def _find_shown_value(self, name: str) -> Any:
-        """Return a setting; for the approximation the one that a run would use."""
+        """Return a setting; as the approximation the approximation of the next run."""
         if name != "approximation":
             return getattr(self._settings, name)
         try:

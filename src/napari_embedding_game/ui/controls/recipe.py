@@ -168,7 +168,7 @@ class RecipePanel(QWidget):
         self._update_left_out_counts()
 
     def _update_left_out_counts(self, *event: object) -> None:
-        """Show how many cells are within the limits, and why others are left out."""
+        """Show how many cells are within the limits, and why cells are left out."""
         if self._quality is None:
             return
         recipe, (_, *columns) = self.make_recipe(), self._batches.choices

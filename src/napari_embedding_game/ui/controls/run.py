@@ -215,7 +215,7 @@ class RunControls(QWidget):
         self._session.settings.update(**self._remedy)
         self._request_run()
 
-    # What happens
+    # Events
 
     def _on_file_saved(self, name: str, left_out: str) -> None:
         self.stage.show_text(f"Saved {name}. {left_out}".strip())

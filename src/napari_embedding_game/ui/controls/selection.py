@@ -68,7 +68,7 @@ class SelectionControls(QWidget):
         )
         """The tools that select points on the map."""
         self.held_row = widget_with_layout(horizontal_box(self.by_hand, self.release))
-        """What is held by hand, and the button to free it."""
+        """A summary of the held points, and the button to free them."""
         buttons = equal_width_box(self.embed, self.neighbors, self.hold)
         self.setLayout(vertical_box(buttons, self.show_objects, self.message))
         connect = Connections(self).connect
@@ -89,7 +89,7 @@ class SelectionControls(QWidget):
         )
 
     def _on_hand_changed(self, *event: object) -> None:
-        """Show what is held by hand, and whether the method can hold points."""
+        """Show the held points, and whether the method can hold points."""
         hand = self._session.hand
         self._is_game = is_game(self._session.settings.value)
         self.by_hand.show_text(hand.summary())

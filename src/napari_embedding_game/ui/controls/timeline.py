@@ -151,11 +151,13 @@ class Timeline(Listener):
         self.update_view()
 
     def _end_comparison(self) -> None:
+        """Stop a running comparison and hide a finished one."""
         self._comparison_jobs.stop()
         self._session.view.set_comparison(None)
         self.update_view()
 
     def _make_thumbnail_icon(self, mark: Mark) -> QIcon:
+        """Return a thumbnail of a mark in the colours of the theme."""
         image = render_thumbnail(mark.snapshot.embedding, *self._colors)
         return QIcon(QPixmap.fromImage(image))
 

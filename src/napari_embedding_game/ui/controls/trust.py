@@ -217,6 +217,7 @@ class TrustControls(Listener):
     def _on_quality_measured(
         self, result: tuple[MapQuality | None, tuple[object, ...]]
     ) -> None:
+        """Show a measured quality, unless the map has changed since."""
         quality, map_identity = result
         if are_same_objects(map_identity, self._identify_map()):
             self.show_quality(quality, TOO_FEW)

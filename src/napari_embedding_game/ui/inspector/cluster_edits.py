@@ -108,7 +108,7 @@ class ClusterEdits(QWidget):
             button.setVisible(button.defaultAction().isVisible())
 
     def _update_undo_actions(self) -> None:
-        """Show what can be undone and redone, and update the other actions."""
+        """Show the edits to undo and to redo, and update the other actions."""
         steps = self._clusters.undo_label, self._clusters.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
             text = escape_ampersands(wrap_button_text(label, MAX_LETTERS))

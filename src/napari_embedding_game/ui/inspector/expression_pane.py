@@ -161,7 +161,7 @@ class ExpressionPane(PlotPane):
         return plot
 
     def _offer_groupings(self) -> None:
-        """Offer the groupings of the data, and call genes what the data call them."""
+        """Offer the groupings of the data; name features as the data do."""
         dataset, choices = self._session.dataset, [CLUSTERS]
         example = "CD3D, MS4A1"
         if dataset is not None:
@@ -183,6 +183,7 @@ class ExpressionPane(PlotPane):
         self.state.show_text(message, "warning")
 
     def _on_expression_compared(self, result: ClusterExpression) -> None:
+        """Store the result and show its plot."""
         self.result = result
         self._update_plot()
 

@@ -46,7 +46,7 @@ class ScatterPlot(Plot):
     rgba: Colors
     """(n, 4) colour of each point."""
     chosen: NDArray[np.bool_] | None = None
-    """(n,) points in colour, painted above the others in grey; None for all points."""
+    """(n,) points in colour, painted above grey points; None for all points."""
     gate: tuple[list[float], list[float]] | None = None
     """Ends of the selected rectangle, horizontal and vertical."""
 
@@ -86,7 +86,7 @@ class ScatterPane(PlotPane):
         frame."""
         self._axes: tuple[pd.Series, pd.Series] | None = None
         self._gated: NDArray[np.bool_] | None = None
-        """The points that the gate has selected, until others are selected."""
+        """(n,) points that the gate has selected; None after another selection."""
         self._gate: tuple[list[float], list[float]] | None = None
         self.names = QStringListModel(self)
         """Names of values that can be an axis."""

@@ -152,7 +152,7 @@ class SearchBox(QLineEdit):
         return matches
 
     def _iter_searchable_names(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (kind, names) of what can be searched; of many rows the equal names."""
+        """Yield (kind, names) to search; of many rows the names that equal the text."""
         session = self._workspace.session
         dataset = session.dataset
         if dataset is None:

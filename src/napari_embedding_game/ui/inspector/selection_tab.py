@@ -212,7 +212,7 @@ class SelectionTab(Listener):
         )
         self.tabs.currentChanged.connect(self._on_tab_changed)
 
-    # What happens
+    # Events
 
     def _on_name_edited(self) -> None:
         """Emit ``renamed`` for a typed name, unless other data have come meanwhile."""
@@ -399,6 +399,7 @@ class SelectionTab(Listener):
     def _on_report_made(
         self, result: tuple[ClusterReport, str, tuple[int, ...]]
     ) -> None:
+        """Show a report, unless another selection is described by now."""
         report, numbers, clusters = result
         selection, dataset = self._session.selection, self._session.dataset
         if (

@@ -26,7 +26,7 @@ class VolcanoPane(PlotPane):
         self.canvas.clicked.connect(self._on_plot_clicked)
 
     def showEvent(self, event: object) -> None:
-        """Have the markers compare what was selected while this was closed."""
+        """Have the markers compare a selection that was made while this was closed."""
         super().showEvent(event)
         self._markers.update_view_if_outdated()
 

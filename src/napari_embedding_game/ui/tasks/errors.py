@@ -36,6 +36,6 @@ def notify_error(error: BaseException) -> None:
         show_error(f"Embedding Game: {error_text(error)}")
 
 
-def log_error(what: str, error: BaseException) -> None:
+def log_error(task: str, error: BaseException) -> None:
     """Write an error and its traceback to the log, from any thread."""
-    logger.error("%s: %s", what, error_text(error), exc_info=error)
+    logger.error("%s: %s", task, error_text(error), exc_info=error)

@@ -41,7 +41,7 @@ from napari_embedding_game.ui.workspace import Workspace
 
 MAP_KEPT = "The map of {} is kept: Data > Open other data > Recent maps."
 MAX_GUESS = 1 << 30
-"""Bytes of a label image up to which a table is joined with it without a request."""
+"""Bytes of a label image up to which a table is joined with the image unasked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +207,7 @@ class ReadingTask(QObject):
     def _load_request(
         self, request: ReadRequest, then: Callable[[], None] | None = None
     ) -> None:
+        """Read a request in the background, take up the result and call ``then``."""
         if not request.is_again:
             source = request_labels_join(request.source, self.viewer)
             request = replace(request, source=source)
@@ -239,12 +240,14 @@ class ReadingTask(QObject):
         then: Callable[[Any], None],
         request: ReadRequest | None = None,
     ) -> None:
+        """Run ``read`` in a thread and pass its result to ``then`` in the window's."""
         self._then, self.request, self.refused_request = then, request, None
         self.jobs.submit(read)
         self.workspace.trouble.emit("")
         self._set_stage(Stage(f"Reading {name}"))
 
     def _set_stage(self, stage: Stage | None) -> None:
+        """Store the stage of reading and emit ``changed``."""
         self.stage = stage
         self.changed.emit()
 
@@ -269,7 +272,7 @@ class ReadingTask(QObject):
         self._set_stage(None)
 
     def _take_up_result(self, loaded: ReadResult, request: ReadRequest) -> None:
-        """Update the open map by what was read, or load other data; link the layers."""
+        """Update the data of the open map, or load other data; then link the layers."""
         viewer, name = self.viewer, loaded.dataset.name
         linked, is_again = request.linked, request.is_again
         if linked is None and loaded.labels is not None:

@@ -261,6 +261,7 @@ class JobRunner(QObject):
         worker.start_thread()
 
     def _on_job_returned(self, result: Any) -> None:
+        """Deliver a result; busy if another job waits."""
         self.is_busy = self._next is not None
         self._on_result(result)
 

@@ -37,14 +37,14 @@ NO_FILM = (
 BUSY = "Another file is still being written: save again when it is there."
 NOT_SAVED = "A file could not be saved"
 Write = Callable[[], object]
-"""Writes a file; may return a sentence on what was left out of the file."""
+"""Writes a file; may return a sentence on data that the file lacks."""
 
 
 class WritingTask(QObject):
     """Writes one file at a time; a file is finished even after :meth:`close`."""
 
     saved = Signal(str, str)
-    """Carries a written file's name and a sentence on what was left out, or ""."""
+    """Carries a written file's name and a sentence on data that it lacks, or ""."""
     busy_changed = Signal()
     """Emitted when :attr:`busy_text` has changed."""
 
@@ -93,7 +93,7 @@ class WritingTask(QObject):
             self._worker.failed.connect(notify_error)
 
     def _on_file_written(self, name: str, left_out: object) -> None:
-        """Emit ``saved`` with the file's name and what was left out."""
+        """Emit ``saved`` with the file's name and a sentence on data that it lacks."""
         self._end_writing()
         self.saved.emit(name, left_out if isinstance(left_out, str) else "")
 
@@ -107,7 +107,7 @@ class WritingTask(QObject):
         self.busy_changed.emit()
 
 
-# Each function collects the map as it is seen now and returns what writes a file.
+# Each function collects the map as it is now and returns a function that writes.
 
 
 def _collect_result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
@@ -129,7 +129,8 @@ def _collect_result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
 def prepare_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
     """Return a function that writes the source's rows with the map as AnnData or table.
 
-    An AnnData also holds the session; the function returns what was left out of it.
+    An AnnData also holds the session; the function returns a sentence on data that the
+    session lacks.
 
     Raises
     ------
