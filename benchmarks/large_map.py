@@ -55,7 +55,7 @@ class GameWatch(Watch):
         self.pictures = 0
         """Of frames, and of points on the way between them."""
         self._session.progressed.connect(self._on_frame)
-        layers = self._dock.controller.scene.layers
+        layers = self._dock.controller.scene.map_layers
         show = layers.show
 
         def shown(*args: Any, **options: Any) -> bool:
@@ -271,11 +271,11 @@ class Person:
         app.rest(3.0)
         self.canvas = viewer.window._qt_viewer.canvas
         app.canvas = self.canvas.native
-        app.count_as_drawing(self.dock.controller.scene.layers, "show")
+        app.count_as_drawing(self.dock.controller.scene.map_layers, "show_snapshot")
 
     def place_of(self, row: int) -> QPoint:
         """Return the pixel at which a point is drawn."""
-        projection = self.dock.controller.scene.layers.projection()
+        projection = self.dock.controller.scene.map_layers.projection()
         (pixel,) = projection.to_pixels(self.session.snapshot.embedding[[row]])
         return QPoint(*map(round, pixel.tolist()))
 
@@ -319,7 +319,7 @@ class Person:
     def zoom(self, factor: float) -> None:
         """Zoom in on one of the points."""
         camera = self.viewer.scene.camera
-        place = self.dock.controller.scene.layers.points.data[5]
+        place = self.dock.controller.scene.map_layers.points.data[5]
         camera.center = (0.0, *map(float, place))
         camera.zoom *= factor
 

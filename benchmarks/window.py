@@ -100,8 +100,13 @@ class Watch:
         self._dock = dock = open_dock(viewer)
         self._session = dock.controller.session
         app.draws = []
-        for name in ("add_empty", "begin", "show", "finish"):
-            app.count_as_drawing(dock.controller.scene.layers, name)
+        for name in (
+            "add_blank_layers",
+            "prepare_layers",
+            "show_snapshot",
+            "refresh_thumbnails_and_extents",
+        ):
+            app.count_as_drawing(dock.controller.scene.map_layers, name)
         self.held: dict[str, list[float]] = {}
         self.busy: dict[str, list[float]] = {}
         self.seconds: dict[str, float] = {}

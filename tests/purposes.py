@@ -109,7 +109,10 @@ class Purposes:
         dock = self._map()
         if dock is None:
             return
-        names, drawn = dock.map_names.names, dock.controller.scene.layers.projection()
+        names, drawn = (
+            dock.map_names.names,
+            dock.controller.scene.map_layers.projection(),
+        )
         if not names.clusters or drawn is None:
             self.note("looks for a name to drag")
             self._press(
@@ -127,7 +130,7 @@ class Purposes:
             return
         if self.rng.random() < 0.3 and self.session.state in ("finished", "stopped"):
             self._press(dock.run_controls.continue_button)
-        layers, snapshot = dock.controller.scene.layers, self.session.snapshot
+        layers, snapshot = dock.controller.scene.map_layers, self.session.snapshot
         drawn, layer = layers.projection(), layers.landmarks
         if drawn is None or layer is None or snapshot is None:
             return
@@ -146,7 +149,7 @@ class Purposes:
         snapshot = self.session.snapshot
         if dock is None or snapshot is None:
             return
-        mouse, layers = dock.mouse, dock.controller.scene.layers
+        mouse, layers = dock.mouse, dock.controller.scene.map_layers
         if mouse.tool != "brush":
             self._press(dock.selection_controls.brush)
         drawn = layers.projection()

@@ -315,7 +315,7 @@ def cytometry(path, n=300, is_mass=False, **keywords):
 
 def names_read(dock):
     """The names that can be read on the map of a dock, and how strongly: 0 to 1."""
-    drawn, names = dock.controller.scene.layers.projection(), dock.map_names
+    drawn, names = dock.controller.scene.map_layers.projection(), dock.map_names
     seen = (
         [] if drawn is None else names.label_positions_and_opacities(drawn)[1].tolist()
     )

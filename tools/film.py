@@ -137,7 +137,7 @@ class Film:
 def drag_cluster(person: Person, film: Film) -> None:
     """Drag a middle-sized cluster by its name to the other side of the map."""
     labels = person.dock.map_names
-    drawn = person.dock.controller.scene.layers.projection()
+    drawn = person.dock.controller.scene.map_layers.projection()
     middles, _ = labels.label_positions_and_opacities(drawn)
     sizes = [cluster.size for cluster in labels.names.clusters]
     place = int(np.argsort(sizes)[::-1][min(4, len(sizes) - 1)])
@@ -219,7 +219,7 @@ def lasso(person: Person, film: Film) -> None:
 def _draw_circle(person: Person, film: Film, radius: float) -> None:
     """Draw around the middle of the largest cluster, and see who was selected."""
     labels, canvas = person.dock.map_names, person.canvas
-    drawn = person.dock.controller.scene.layers.projection()
+    drawn = person.dock.controller.scene.map_layers.projection()
     sizes = [cluster.size for cluster in labels.names.clusters]
     middle = labels.label_positions_and_opacities(drawn)[0][int(np.argmax(sizes))]
     angles = np.linspace(0, 2 * np.pi, 16)

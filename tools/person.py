@@ -362,7 +362,7 @@ class Person:
         self.look_inside()
 
     def _world(self, row: int) -> np.ndarray:
-        points = self.dock.controller.scene.layers.points
+        points = self.dock.controller.scene.map_layers.points
         return np.asarray(points.data_to_world(points.data[row]))[-2:]
 
     def _middle_of(self, cluster: int) -> int:

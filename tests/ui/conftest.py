@@ -220,7 +220,7 @@ class Seen:
 
     @property
     def layers(self):
-        return self.dock.controller.scene.layers
+        return self.dock.controller.scene.map_layers
 
     def pixels(self, places, layer=None):
         """Where positions of the map, or places of another layer, are drawn."""
@@ -284,7 +284,7 @@ def click_run(qtbot, session):
         qtbot.waitUntil(lambda: session.state == until)
         for fold in (dock.data_fold, dock.method_fold, dock.look_fold):
             fold.set_expanded(True)
-        return dock.controller.scene.layers
+        return dock.controller.scene.map_layers
 
     return start
 

@@ -174,7 +174,7 @@ def a_number_is_typed_key_by_key_and_counts_at_its_end(person):
 
 def f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(person, qtbot):
     session = person.session
-    points = person.dock.controller.scene.layers.points
+    points = person.dock.controller.scene.map_layers.points
     person.viewer.layers.selection.active = points
     mode = points.mode
     choose(person, 2)

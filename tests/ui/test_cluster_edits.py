@@ -107,7 +107,7 @@ def test_colours_notes_and_groups_are_given(
     monkeypatch.setattr(QColorDialog, "getColor", red)
     session.selection.select(1)
     played.clusters.edits.recolor.trigger()
-    colors = dock.controller.scene.layers.points.face_color
+    colors = dock.controller.scene.map_layers.points.face_color
     members = session.clusters.labels == 1
     np.testing.assert_array_equal(colors[members], [[1, 0, 0, 1]] * 10)
     monkeypatch.setattr(QInputDialog, "getMultiLineText", lambda *_: ("CD3 high", True))

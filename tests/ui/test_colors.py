@@ -16,13 +16,13 @@ from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     STRETCH,
     UNCOLORED,
+    choice_name_in_file,
     choice_of_feature,
-    color_by_column,
+    color_by_column_or_feature,
     color_points,
     composition_columns,
     informative_metadata_columns,
     list_color_choices,
-    name_in_file,
 )
 from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.tasks.writing import find_map_colors
@@ -42,7 +42,7 @@ def test_what_can_colour_names_before_numbers(dataset):
     table["kind"] = ["B", "T"] * 20
     table.loc[0, "area"] = np.finfo(float).max  # stands for a missing one
     loaded = result_from_features(table, "nuclei").dataset
-    assert np.ptp(color_by_column("area", loaded).extent) < 1
+    assert np.ptp(color_by_column_or_feature("area", loaded).extent) < 1
     assert find_axis_values(loaded, "area").isna().tolist() == [True] + 39 * [False]
     listed = list_color_choices(loaded)
     assert listed == [*BUILT_IN, "kind", "area", "intensity", "roundness"]
@@ -75,9 +75,9 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
         ("Cluster (file)", ["x", "y"]),
         ("Cluster (file) (file)", ["u", "v"]),
     ):
-        levels = color_by_column(choice, both).levels
+        levels = color_by_column_or_feature(choice, both).levels
         assert [name for name, _ in levels] == names
-    assert color_by_column("Pressure (file)", both).extent == (0, 9)
+    assert color_by_column_or_feature("Pressure (file)", both).extent == (0, 9)
 
 
 def test_genes_called_as_something_else_can_be_reached(dataset):
@@ -85,11 +85,15 @@ def test_genes_called_as_something_else_can_be_reached(dataset):
     named = replace(dataset, profile_names=genes, has_expression=True)
     for place, choice in ((1, "Pressure (file)"), (2, "kind (gene)"), (0, "a")):
         assert choice_of_feature(genes[place], named) == choice
-        assert name_in_file(choice, named) == genes[place]
+        assert choice_name_in_file(choice, named) == genes[place]
         values = dataset.profile[:, place]
-        extent = color_by_column(choice, named).extent
+        extent = color_by_column_or_feature(choice, named).extent
         assert extent == pytest.approx((values.min(), values.max()))
-    assert name_in_file("a (file)", named) is name_in_file("moon", named) is None
+    assert (
+        choice_name_in_file("a (file)", named)
+        is choice_name_in_file("moon", named)
+        is None
+    )
 
 
 def test_a_figure_has_the_red_of_the_map(dataset):
@@ -108,7 +112,7 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
         ["B"] * 10 + [None] * 10 + ["T"] * 20, categories=["A", "B", "T"]
     )
     dataset = replace(dataset, level_colors={"kind": {"B": "red"}})
-    by_kind = color_by_column("kind", dataset)
+    by_kind = color_by_column_or_feature("kind", dataset)
     assert len(np.unique(by_kind.rgba, axis=0)) == 3
     assert by_kind.levels == (("B", 10), ("T", 20), ("(missing)", 10))
     np.testing.assert_array_equal(by_kind.colors[1], by_kind.rgba[-1])
@@ -118,7 +122,7 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     batches = pd.DataFrame({"batch": np.arange(40) % 3}, dataset.obs.index)
     whole, rows = worlds.rows(np.eye(40), obs=batches), np.arange(40) % 3 > 0
     of_part, of_whole = (
-        color_by_column("batch", x) for x in (whole.subset(rows), whole)
+        color_by_column_or_feature("batch", x) for x in (whole.subset(rows), whole)
     )
     np.testing.assert_array_equal(of_part.rgba, of_whole.rgba[rows])
 
@@ -138,7 +142,7 @@ def test_twelve_levels_are_seen_without_scrolling(qtbot):
         qtbot.addWidget(legend)
         levels = tuple((str(level), 9) for level in range(n_levels))
         colors = np.full((n_levels, 4), 0.5, np.float32)
-        legend.set_legend(replace(UNCOLORED, levels=levels, colors=colors))
+        legend.show_coloring(replace(UNCOLORED, levels=levels, colors=colors))
         return legend.levels.sizeHint().height()
 
     assert height(11) < height(12) == height(13)
@@ -192,8 +196,8 @@ def test_colour_blind_eyes_choose_a_palette_in_preferences(
     preferences.group_colors = palette.COLOR_BLIND
     after = dock.controller.scene.coloring.colors
     assert to_hex(after[0]) == "#e69f00"
-    drawn = dock.controller.scene.layers.points.face_color
-    of_kind = color_by_column("kind", session.dataset).rgba
+    drawn = dock.controller.scene.map_layers.points.face_color
+    of_kind = color_by_column_or_feature("kind", session.dataset).rgba
     np.testing.assert_allclose(drawn, of_kind, atol=1e-6)
     preferences.group_colors = palette.USUAL
     np.testing.assert_array_equal(dock.controller.scene.coloring.colors, before)

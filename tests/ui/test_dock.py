@@ -14,7 +14,7 @@ from napari_embedding_game.ui.controls.data import NO_TABLE
 from napari_embedding_game.ui.controls.method import AUTOMATICALLY
 from napari_embedding_game.ui.controls.settings_form import AUTOMATIC
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.style.coloring import color_by_column
+from napari_embedding_game.ui.style.coloring import color_by_column_or_feature
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -101,7 +101,7 @@ def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
     assert dock.run_controls.run_button.text() == "Run again"
     assert "Finished" in dock.run_controls.stage.text()
     assert dock.trust_controls.figures.frame.loc["pressured_share"].iloc[2] == "25%"
-    layers, shot = dock.controller.scene.layers, session.snapshot
+    layers, shot = dock.controller.scene.map_layers, session.snapshot
     for layer, places in (
         (layers.points, shot.embedding),
         (layers.landmarks, shot.landmarks),
@@ -211,9 +211,9 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
         assert again.display_controls.split_by.value == session.look.split_by == ""
         assert again.method_controls.controls["learning_rate"].value == 0.5
         assert not again.method_controls.stale.isHidden()
-        colors = color_by_column("c", session.dataset).rgba
+        colors = color_by_column_or_feature("c", session.dataset).rgba
         session.selection.select_points(np.arange(5))
-        shown = again.controller.scene.layers.points.face_color
+        shown = again.controller.scene.map_layers.points.face_color
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
         assert len(np.unique(shown[:, :3], axis=0)) > 4  # not those of the clusters
         session.look.color_by = "kind"
@@ -317,7 +317,7 @@ def test_the_table_of_the_selected_layer(load, qtbot, viewer, session, dock, pla
     assert session.dataset.X.shape == (20, 2)
     before = session.dataset
     play()
-    assert viewer.layers.selection.active is dock.controller.scene.layers.points
+    assert viewer.layers.selection.active is dock.controller.scene.map_layers.points
     dock.data_controls.start_panel.layer_button.click()  # the map itself is no source
     assert dock.data_controls.trouble.text() == NO_TABLE
     assert session.dataset is before

@@ -248,7 +248,7 @@ def test_a_session_goes_on_where_it_was_saved(
     qtbot.waitUntil(lambda: session.snapshot is not None)
     assert bool(looked) == path.name.endswith(".zip")  # the other has its numbers
     assert threading.main_thread() not in looked
-    layers = other.controller.scene.layers
+    layers = other.controller.scene.map_layers
     world = layers.to_world(named.snapshot.embedding)
     np.testing.assert_allclose(layers.points.data, world, atol=1e-3)
     assert session.clusters.clustering.by_id[2].name == "B cells"
@@ -270,7 +270,7 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
     table.unlink()
     other = again()
     other.controller.reading.open_session(path)
-    qtbot.waitUntil(lambda: other.controller.scene.layers.points is not None)
+    qtbot.waitUntil(lambda: other.controller.scene.map_layers.points is not None)
     assert "is missing" in other.data_controls.trouble.text()
     assert "40 rows, from" in other.data_controls.summary.text()
     session = other.controller.session
@@ -428,6 +428,6 @@ def test_closing_goes_on_whatever_one_part_raises(
     assert len(told) == 1
     assert "the stick is gone" in told[0]
     assert "could not be saved when it was closed" in caplog.text
-    assert dock.controller.scene.layers.points is None
+    assert dock.controller.scene.map_layers.points is None
     assert viewer.mouse_move_callbacks == []
     assert list(autosave_folder.iterdir()) == []

@@ -176,7 +176,7 @@ def test_what_is_missing_is_linked_once_it_is_open(
     desk.measure()
     desk.save()
     desk.open()
-    told, layers = dock.data_controls.relink.text, dock.controller.scene.layers
+    told, layers = dock.data_controls.relink.text, dock.controller.scene.map_layers
     session.selection.select_points(np.arange(9))
     qtbot.waitUntil(lambda: inspector.report is not None)
     assert desk.linked is None

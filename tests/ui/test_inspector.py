@@ -253,7 +253,7 @@ def test_the_slider_merges_clusters_everywhere(qtbot, played, session, dock):
     QTest.keyClick(slider.slider, Qt.Key.Key_Left)
     qtbot.waitUntil(lambda: len(session.clusters.clusters) == 3)
     qtbot.waitUntil(lambda: played.clusters.table.model().rowCount() == 3)
-    colors = dock.controller.scene.layers.points.face_color
+    colors = dock.controller.scene.map_layers.points.face_color
     assert len(np.unique(colors, axis=0)) == 3
     slider.number.selectAll()
     QTest.keyClick(slider.number, Qt.Key.Key_2)

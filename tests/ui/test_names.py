@@ -72,7 +72,7 @@ def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
     qtbot.waitUntil(lambda: session.state == "running")
     written(dock, qtbot, "0123")
     dock.display_controls.color_by.value = "kind"  # acts at once
-    colors = dock.controller.scene.layers.points.face_color
+    colors = dock.controller.scene.map_layers.points.face_color
     assert len(np.unique(colors[::2], axis=0)) == 1
     assert not np.array_equal(colors[0], colors[1])
     assert session.state == "running"
@@ -95,7 +95,7 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
     canvas, overlay, names = seen.native, dock.overlay, dock.map_names.names
     assert overlay.parent() is canvas
     assert overlay.size() == canvas.size()
-    pixels = dock.controller.scene.layers.projection().to_pixels(names.positions)
+    pixels = dock.controller.scene.map_layers.projection().to_pixels(names.positions)
     for cluster, pixel in zip(names.clusters, pixels, strict=True):
         place = QPointF(*pixel).toPoint()
         session.selection.clear()
@@ -113,12 +113,12 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
     dock.controller.scene.show_stored_map()
     qtbot.settle()
     at, _ = dock.map_names.label_positions_and_opacities(
-        dock.controller.scene.layers.projection()
+        dock.controller.scene.map_layers.projection()
     )
     place = QPointF(*at[0]).toPoint()
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
     assert session.selection.clusters == (0,)
-    points = dock.controller.scene.layers.points
+    points = dock.controller.scene.map_layers.points
 
     for is_visible in (False, True):
         points.visible = is_visible

@@ -90,7 +90,7 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     assert again.text.text().startswith("The labels 'plate (labels)' were edited")
     # The slider goes on to name the images when other data are on show.
     session.load(replace(dataset, source_objects=None))
-    person.dock.controller.workspace.linked_layers.set(None)
+    person.dock.controller.workspace.linked_layers.set_layers(None)
     viewer.dims.set_point(0, 3)
     assert viewer.dims.axis_labels[0] == names[3]
     viewer.add_image(np.zeros((3, 1, 9, 9)), name="others")

@@ -147,7 +147,7 @@ def test_napari_saves_the_layer_of_a_map_as_anndata(window, qtbot, tmp_path):
     dock.run_controls.run_button.click()
     session = dock.workspace.session
     qtbot.waitUntil(lambda: session.state == "finished")
-    points = dock.controller.scene.layers.points
+    points = dock.controller.scene.map_layers.points
     points.save(str(tmp_path / "map.h5ad"))
     with pytest.raises(OSError, match="cannot be written, as the folder"):
         points.save(str(tmp_path / "none" / "map.h5ad"))

@@ -61,7 +61,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     cells, picture = give_name(session, "T cells"), session.snapshot.embedding
     choose_space(load, dock, "obsm['X_other']")
     assert session.dataset.X.shape == (60, 4)
-    layers = dock.controller.scene.layers
+    layers = dock.controller.scene.map_layers
     qtbot.waitUntil(lambda: layers.points is None)  # no dead picture
     play()
     assert named(session, "T cells") == cells
@@ -70,7 +70,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     assert len(dock.data_controls.breadcrumb.buttons) == 1
     choose_space(load, dock, "obsm['X_pca']")
     assert session.snapshot.embedding is picture
-    assert len(dock.controller.scene.layers.points.data) == 60
+    assert len(dock.controller.scene.map_layers.points.data) == 60
     assert named(session, "T cells") == cells
     assert session.clusters.undo_label
     (other,) = dock.data_controls.breadcrumb.parts.menu().actions()
@@ -107,7 +107,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     qtbot.waitUntil(lambda: session.state == "finished")
     part = set(session.dataset.obs.index)
     cells = give_name(session, "naive")
-    layers = dock.controller.scene.layers
+    layers = dock.controller.scene.map_layers
     assert len(layers.points.data) == 25
     (back,) = way.buttons
     assert back.text() == f"‹ {dock.workspace.map_tree.path[0].title[:13]}…"

@@ -57,7 +57,7 @@ def shown(qtbot, viewer, play, inspector, session, objects, linked):
     """The pictures of a cluster in the inspector."""
     viewer.layers.extend([linked.labels, *linked.images])
     session.load(objects)
-    inspector.workspace.linked_layers.set(linked)
+    inspector.workspace.linked_layers.set_layers(linked)
     play()
     session.selection.select(3)
     model = inspector.details.thumbnails
@@ -96,7 +96,7 @@ def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
     linked.images[0].data = np.zeros_like(linked.images[0].data)  # as a filter does
     qtbot.waitUntil(lambda: middle(shown.pictures, 39)[0] == 0)
     session.load(objects.subset(np.arange(40) > 0, reason="too small"))
-    inspector.workspace.linked_layers.set(linked)
+    inspector.workspace.linked_layers.set_layers(linked)
     play()
     inspector.show()
     pictures = shown.pictures

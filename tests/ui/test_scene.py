@@ -400,7 +400,7 @@ def two_axes_are_seen(spatial, qtbot):
     spatial.show_all()
     assert [layer.ndim for layer in viewer.layers] == [3, 3]
     assert follows(spatial)
-    columns = spatial.dock.controller.scene.layers.points.features.columns
+    columns = spatial.dock.controller.scene.map_layers.points.features.columns
     assert "cluster" in [str(name).lower() for name in columns]
 
 

@@ -41,7 +41,7 @@ def test_clusters_genes_columns_and_rows_are_found(play, dock, session, monkeypa
     QTest.keyClick(marked, Qt.Key.Key_Return)
     assert session.dataset.obs.index[session.selection.rows].tolist() == [third]
     values = session.dataset.profile[:, 2]
-    colors = dock.controller.scene.layers.points.face_color
+    colors = dock.controller.scene.map_layers.points.face_color
     highest, lowest = values.argmax(), values.argmin()
     assert colors[highest, 1] > colors[lowest, 1]  # viridis: yellow, not violet
     find(dock, "kind")

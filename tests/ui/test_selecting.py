@@ -123,13 +123,15 @@ def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
         return nuclei.colormap.map(ids)
 
     def on_map():
-        return dock.controller.scene.layers.points.face_color
+        return dock.controller.scene.map_layers.points.face_color
 
     np.testing.assert_allclose(colors(), on_map(), atol=1e-3)
     dock.display_controls.color_by.value = "intensity_mean"
     np.testing.assert_allclose(colors(), on_map(), atol=1e-3)
     assert len(np.unique(colors(), axis=0)) > 9
-    dock.controller.scene.layers.points.face_color = "lime"  # as napari's own controls
+    dock.controller.scene.map_layers.points.face_color = (
+        "lime"  # as napari's own controls
+    )
     qtbot.waitUntil(lambda: np.allclose(colors(), [0, 1, 0, 1]))
     dock.display_controls.color_by.value = "Cluster"
     dock.display_controls.color_by.value = "intensity_mean"
@@ -423,7 +425,7 @@ def held_points_are_let_go_by_buttons(qtbot, hand, session):
 
 def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     points, button = (
-        dock.controller.scene.layers.points,
+        dock.controller.scene.map_layers.points,
         dock.selection_controls.neighbors,
     )
     assert not button.isVisible()

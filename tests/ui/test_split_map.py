@@ -15,7 +15,7 @@ def layers(play, dock):
 
 def choose(dock, column):
     dock.display_controls.split_by.value = column
-    return dock.controller.scene.layers
+    return dock.controller.scene.map_layers
 
 
 def test_groups_lie_side_by_side_are_hovered_and_together_again(

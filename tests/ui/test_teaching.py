@@ -101,7 +101,7 @@ def test_selections_become_examples_and_come_back(qtbot, teach, session, dock):
     assert column(teach.classes, 1) == ["2", "2"]
     assert teach.state.text().startswith("Press Learn: ")
     session.selection.clear()  # else the map shows the others fainter
-    colors = dock.controller.scene.layers.points.face_color
+    colors = dock.controller.scene.map_layers.points.face_color
     for place, name in enumerate(column(teach.classes, 0)):  # as on the map
         (cluster,) = (c.id for c in session.clusters.clusters if c.name == name)
         on_map = colors[session.clusters.labels == cluster][0]
@@ -146,7 +146,7 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     assert names[0] not in column(teach.doubtful, 0)
     book.remove_annotation(ids["even"])
     session.selection.clear()
-    odd = dock.controller.scene.layers.points.face_color[1]
+    odd = dock.controller.scene.map_layers.points.face_color[1]
     swatch = QColor(teach.classes.item(0, 0).data(COLOR)).getRgbF()
     assert swatch[:3] == pytest.approx(odd[:3], abs=0.01)  # as on the map still
 
@@ -201,7 +201,7 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
     inspector.show(MAP)
     dock.display_controls.split_by.value = "taught"
     assert [n for _, n in session.view.panels.captions] == ["20", "20"]
-    points = dock.controller.scene.layers.points
+    points = dock.controller.scene.map_layers.points
     even = points.data.copy()
     of(range(12), range(20, 32))
     qtbot.waitUntil(lambda: points.data[:20, 1].max() < points.data[20:, 1].min())

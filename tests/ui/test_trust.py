@@ -174,7 +174,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert session.snapshot is first.snapshot
     assert session.settings.repulsion is None
     assert finished.method_controls.repulsion.value == 300  # that of the map on show
-    layer = finished.controller.scene.layers.points
+    layer = finished.controller.scene.map_layers.points
     stage = finished.run_controls.stage.text
     assert stage() == "An earlier map."
     session.selection.select(0)
@@ -187,7 +187,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     finished.run_controls.continue_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert timeline.newest.parent == changed.number
-    assert finished.controller.scene.layers.points is layer
+    assert finished.controller.scene.map_layers.points is layer
     assert "Finished" in describe_mark(first)  # and deleted by its menu
     assert "Embedding game, seed 0" in describe_mark(first)
     actions = {a.text(): a for a in shown.make_mark_menu(first).actions()}
@@ -228,7 +228,7 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     assert look.color_by == offered.value == "Cluster"
     assert "Movement" not in offered.choices
     assert not bar.end.isVisible()
-    n_layers, layers = len(viewer.layers), finished.controller.scene.layers
+    n_layers, layers = len(viewer.layers), finished.controller.scene.map_layers
     compare()
     are_side_by_side_and_chosen_from_together(session, finished, len(here.embedding))
     viewer.layers.remove(layers.find_points_layer(COMPARED))
@@ -258,7 +258,7 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
 
 def are_side_by_side_and_chosen_from_together(session, dock, n_points):
     """What is under the mouse on either map is the same row; a lasso, too."""
-    layers = dock.controller.scene.layers
+    layers = dock.controller.scene.map_layers
     beside = layers.find_points_layer(COMPARED)
     assert len(beside.data) == n_points
     assert beside.data[:, 1].min() > layers.points.data[:, 1].max()

@@ -88,7 +88,7 @@ def test_from_raw_counts_to_named_cells(person, counts_file, tmp_path):
     np.testing.assert_array_equal(
         adata.obsm["X_embedding_game"], person.session.snapshot.embedding
     )
-    points = person.dock.controller.scene.layers.points
+    points = person.dock.controller.scene.map_layers.points
     person.wait(lambda: "cluster (file)" in points.features, "the layer's table")
     table = points.features
     assert list(table["cluster (file)"]) == list(adata.obs["cluster"])

@@ -77,7 +77,7 @@ def test_cells_are_placed_among_those_of_the_reference(
     assert "takes you back" in chosen.state.text()
     names = [layer.name for layer in viewer.layers]
     assert names == ["cells of the reference", "embedding", "landmarks"]
-    layers = dock.controller.scene.layers
+    layers = dock.controller.scene.map_layers
     # The same cells: each lies about where it lies in the reference, in a full colour.
     apart = np.abs(layers.find_points_layer(REFERENCE).data - layers.points.data)
     assert np.median(apart) < 0.05 * np.ptp(layers.points.data)

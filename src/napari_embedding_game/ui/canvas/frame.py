@@ -147,7 +147,7 @@ class Frame:
         slopes = self.scale * _SIGNS[-self.n_axes :]
         return positions[..., ::-1] * slopes + self.origin
 
-    def write_world(
+    def write_world_positions(
         self,
         positions: NDArray[np.floating],
         world: NDArray[np.floating],

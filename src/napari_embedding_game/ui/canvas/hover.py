@@ -26,8 +26,8 @@ from napari_embedding_game.ui.style.coloring import (
     LONG_NAMES,
     PRESSURE,
     STRETCH,
+    choice_name_in_file,
     composition_columns,
-    name_in_file,
 )
 from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.style.theme import theme_colors
@@ -51,7 +51,7 @@ class HoverTooltip(QObject):
         super().__init__(overlay.dock)
         self._overlay, scene = overlay, overlay.scene
         self._viewer, self._linked = scene.viewer, scene.workspace.linked_layers
-        self._session, self._layers = scene.session, scene.layers
+        self._session, self._layers = scene.session, scene.map_layers
         self.row: int | None = None
         """The row whose tooltip is shown; None without a tooltip."""
         self._layer_tip = ""
@@ -158,7 +158,7 @@ class HoverTooltip(QObject):
                 is_listed = name in (choice, ISOLATION) and values is not None
                 if is_listed and values[row] >= least:
                     measured[LONG_NAMES[name]] = float(values[row])
-        column = name_in_file(choice, dataset)
+        column = choice_name_in_file(choice, dataset)
         if column in dataset.obs and choice.endswith(dataset.value_suffix):
             column = choice
         names = [*filter(None, [column]), *composition_columns(dataset)]

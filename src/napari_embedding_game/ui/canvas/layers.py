@@ -212,7 +212,7 @@ class MapLayers:
                 )
                 settles = settles or snapshot.finished or corners is not None
                 self.frame.follow_extent(seen, is_immediate=settles)
-            self.frame.write_world(embedding, self.points.data, self._axes)
+            self.frame.write_world_positions(embedding, self.points.data, self._axes)
         was_blank = self._is_blank
         self._pictures[POINTS_NAME].show_points(
             style, self._world_point_size, is_moved=is_new
@@ -299,7 +299,7 @@ class MapLayers:
         return self.frame.to_world(self._displayed_coordinates(positions))
 
     @property
-    def is_in_space(self) -> bool:
+    def is_shown_in_3d(self) -> bool:
         """Whether the map has three dimensions and napari displays three."""
         return self._n_components == 3 and bool(self._viewer.dims.ndisplay == 3)
 
@@ -385,7 +385,7 @@ class MapLayers:
             camera.center = tuple([0.0, *position[self._axes].tolist()][-3:])
             camera.zoom = max(camera.zoom, NEAR * SIDE / self.frame.side)
 
-    def note_added_layer(self, layer: Layer) -> bool:
+    def note_layer_with_data(self, layer: Layer) -> bool:
         """Note an added layer beside the map, and return whether it holds data.
 
         The map makes room for such a layer.  An empty layer is added to be painted in,
@@ -478,7 +478,7 @@ class MapLayers:
     @property
     def _n_axes(self) -> int:
         """Number of axes that the map's layers must have."""
-        return 3 if self.is_in_space else 2
+        return 3 if self.is_shown_in_3d else 2
 
     @property
     def _axes(self) -> list[int]:
@@ -509,10 +509,10 @@ class MapLayers:
 
     def _set_displayed_dimensions(self, n_components: int) -> None:
         """Let napari display three axes for a map in space, and two after it."""
-        was_in_space, is_in_space = self._n_components == 3, n_components == 3
+        was_in_space, is_shown_in_3d = self._n_components == 3, n_components == 3
         self._n_components = n_components
-        if was_in_space != is_in_space:
-            self._viewer.dims.ndisplay = 3 if is_in_space else 2
+        if was_in_space != is_shown_in_3d:
+            self._viewer.dims.ndisplay = 3 if is_shown_in_3d else 2
 
     def _find_displayed_axes(self) -> list[int]:
         """Return the last two displayed axes as negative numbers."""

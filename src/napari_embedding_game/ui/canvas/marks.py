@@ -26,7 +26,7 @@ MAX_HELD = 60
 
 
 def add_caption_painter(overlay: MapOverlay) -> None:
-    """Paint above each panel which group or map it shows, with a detail."""
+    """Add a painter to the overlay that captions each panel with its group or map."""
     session = overlay.scene.session
 
     def paint_captions(painter: QPainter, projection: Projection) -> None:
@@ -62,7 +62,10 @@ def add_caption_painter(overlay: MapOverlay) -> None:
 
 
 def add_hand_mark_painter(overlay: MapOverlay) -> None:
-    """Paint lines to dragged points, pins of pinned points, squares of held points."""
+    """Add a painter to the overlay that marks dragged, pinned and held points.
+
+    Dragged points have a line to the mouse, pinned ones a pin, held ones a square.
+    """
     session = overlay.scene.session
 
     def paint_hand_marks(painter: QPainter, projection: Projection) -> None:

@@ -53,7 +53,7 @@ class MapMouse(QObject):
         self._overlay, self._name_at = overlay, name_at
         self._scene, self._session = (scene := overlay.scene), scene.session
         self._viewer = viewer = scene.viewer
-        self._layers, self._linked = scene.layers, scene.workspace.linked_layers
+        self._layers, self._linked = scene.map_layers, scene.workspace.linked_layers
         self.tool: Tool = ""
         """The active tool; with "" a drag with Shift traces a lasso."""
         self._handle: Handle | None = None
@@ -109,7 +109,7 @@ class MapMouse(QObject):
         if (
             event.button != 1
             or self._is_layer_in_edit_mode()
-            or not self._is_for_map(_event_pixel(event))
+            or not self._is_gesture_for_map(_event_pixel(event))
         ):
             return None
         self._gesture.close()  # a dialog may have taken its release
@@ -224,7 +224,7 @@ class MapMouse(QObject):
         shape = None
         if not self._is_layer_in_edit_mode():
             if self.tool == "brush":
-                is_ours = self._is_for_map(_event_pixel(event))
+                is_ours = self._is_gesture_for_map(_event_pixel(event))
                 self._show_brush_ring(_event_pixel(event) if is_ours else None)
                 shape = Qt.CursorShape.CrossCursor if is_ours else None
             elif not self.tool and self._handle_at(_event_pixel(event)) is not None:
@@ -305,7 +305,7 @@ class MapMouse(QObject):
             if radius is None:
                 self.selection_picked.emit()
 
-    def _is_for_map(self, pixel: Pixel) -> bool:
+    def _is_gesture_for_map(self, pixel: Pixel) -> bool:
         """Return whether a gesture that begins at a pixel (x, y) is for the map.
 
         It is in the map's box and on flat objects of the image.  On objects in space it

@@ -72,7 +72,7 @@ class MapNames(QObject):
         super().__init__(overlay.dock)
         scene = overlay.scene
         self._overlay, self._session = overlay, scene.session
-        self._layers = scene.layers
+        self._layers = scene.map_layers
         self.names = NO_NAMES
         self._source: tuple[object, ...] = ()
         """The objects that the names were placed for."""
@@ -160,6 +160,7 @@ class MapNames(QObject):
         return Handle(show, drop, lambda: show(None), cluster)
 
     def _name_index_at(self, pixel: NDArray[np.floating]) -> int | None:
+        """Return the index of the visible name at a pixel (x, y), or None."""
         names, projection = self.names, self._layers.projection()
         if not names.clusters or projection is None or not projection.contains(pixel):
             return None

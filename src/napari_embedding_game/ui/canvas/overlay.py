@@ -78,7 +78,7 @@ class MapOverlay(QWidget):
     def __init__(self, scene: MapScene, dock: QWidget) -> None:
         super().__init__(dock)
         self.hide()
-        self.scene, self.dock, self._layers = scene, dock, scene.layers
+        self.scene, self.dock, self._layers = scene, dock, scene.map_layers
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._canvas: QWidget | None = None
@@ -119,9 +119,9 @@ class MapOverlay(QWidget):
         """Whether the canvas is light."""
         return is_canvas_light(self.scene.viewer)
 
-    def set_painter(self, paint: PaintFunction, is_painted: bool) -> None:
+    def set_painter(self, painter: PaintFunction, is_active: bool) -> None:
         """Add a painter above the former ones, or turn it on or off."""
-        self._painters[paint] = is_painted
+        self._painters[painter] = is_active
         self.refresh()
 
     def refresh(self, event: object = None) -> None:

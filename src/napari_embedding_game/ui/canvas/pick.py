@@ -86,7 +86,9 @@ def compile_pick_loop() -> None:
 
 
 @njit(nogil=True, cache=True)
-def _row_at_pixel(positions, matrix, sight, is_flat, pixel, sizes, half, reach):
+def _row_at_pixel(
+    positions, matrix, view_direction, is_flat, pixel, sizes, half_size_factor, reach
+):
     """Return the row at a pixel, its distance in pixels, and whether it is hit.
 
     Without a hit it is the nearest row; -1 where all rows are behind the camera.
@@ -101,11 +103,11 @@ def _row_at_pixel(positions, matrix, sight, is_flat, pixel, sizes, half, reach):
             x += matrix[0, axis] * value
             y += matrix[1, axis] * value
             w += matrix[2, axis] * value
-            depth += sight[axis] * value
+            depth += view_direction[axis] * value
         if not w > 0:  # behind the camera
             continue
         squared = (x / w - pixel[0]) ** 2 + (y / w - pixel[1]) ** 2
-        if squared <= max(reach, half * sizes[row] / w) ** 2:
+        if squared <= max(reach, half_size_factor * sizes[row] / w) ** 2:
             rank = squared if is_flat else depth
             if rank < first:
                 best, first, least, is_on = row, rank, squared, True

@@ -40,9 +40,9 @@ from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     MOVEMENT,
     UNCOLORED,
-    color_by_column,
+    choice_name_in_file,
+    color_by_column_or_feature,
     color_points,
-    name_in_file,
 )
 from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 from napari_embedding_game.ui.workspace import Workspace
@@ -79,7 +79,7 @@ class MapScene(QObject):
         self.viewer, self.workspace = viewer, workspace
         self.session = session = workspace.session
         self._connections = Connections(self)
-        self.layers = MapLayers(
+        self.map_layers = MapLayers(
             viewer, self._on_points_removed, self._on_points_colored
         )
         self._rendered_run: Run | None = None
@@ -100,8 +100,8 @@ class MapScene(QObject):
         )
         self._finish_map_soon = self._debounce(FINISH_MS, self._finish_map_at_rest)
         self._write_features_soon = self._debounce(0, self._write_point_features)
-        self._fit_camera_soon = self._debounce(0, self.layers.fit_camera)
-        self._add_empty_layers_soon = self._debounce(0, self._add_empty_layers)
+        self._fit_camera_soon = self._debounce(0, self.map_layers.fit_camera)
+        self._add_blank_layers_soon = self._debounce(0, self._add_blank_layers)
         self._remove_stale_layers_soon = self._debounce(0, self._remove_stale_layers)
         self._move_map_soon = self._debounce(0, self.move_map_beside_layers)
         view, dims, hear = session.view, viewer.dims.events, self._connections.connect
@@ -124,7 +124,7 @@ class MapScene(QObject):
         # Delayed, since napari has yet to update its own widgets.
         hear(self._move_map_soon, dims.ndisplay)
         hear(self._update_facing, viewer.scene.camera.events.angles)
-        hear(self.layers.center_on_point, workspace.reveal_wanted)
+        hear(self.map_layers.center_on_point, workspace.reveal_wanted)
         self._update_facing()
         for layer in workspace.leftover_layers:  # the layers of a former dock
             if layer in viewer.layers:
@@ -138,8 +138,11 @@ class MapScene(QObject):
     def close(self) -> None:
         """Disconnect from session and viewer; points and landmarks stay in napari."""
         disconnect_all(self)
-        self.workspace.leftover_layers = self.layers.points, self.layers.landmarks
-        self.layers.close()
+        self.workspace.leftover_layers = (
+            self.map_layers.points,
+            self.map_layers.landmarks,
+        )
+        self.map_layers.close()
 
     # Frames
 
@@ -150,9 +153,9 @@ class MapScene(QObject):
         """
         if run is not self._rendered_run:
             self._rendered_run = run
-            if run.warm_start is not None and self.layers.points is not None:
+            if run.warm_start is not None and self.map_layers.points is not None:
                 return  # the run continues from the map on show
-            self.layers.prepare_layers(snapshot)
+            self.map_layers.prepare_layers(snapshot)
 
     @contextmanager
     def hold_rendering(self) -> Iterator[None]:
@@ -169,16 +172,19 @@ class MapScene(QObject):
         """Render a restored map, or one of the timeline, on a new scale."""
         snapshot = self.session.view.drawn
         if snapshot is not None:
-            self.layers.prepare_layers(snapshot)
+            self.map_layers.prepare_layers(snapshot)
             self.render_map()
             self._finish_map_soon()
 
     def move_map_beside_layers(self, event: object = None) -> None:
         """Move the map next to other layers, or to other displayed axes, if needed."""
         self._update_facing()
-        if self.session.snapshot is not None and self.layers.move_beside_other_layers():
+        if (
+            self.session.snapshot is not None
+            and self.map_layers.move_beside_other_layers()
+        ):
             self.render_map()
-            self.layers.refresh_thumbnails_and_extents()
+            self.map_layers.refresh_thumbnails_and_extents()
             self._write_features_soon()  # the layer may have been replaced
             self._fit_camera_soon()  # napari has fitted it to the former positions
 
@@ -203,7 +209,7 @@ class MapScene(QObject):
             panel_shifts = drawn.embedding - snapshot.embedding
             moved = replace(drawn, embedding=panel_shifts + correction.embedding)
             style = self._point_style(moved)
-            self.is_showing_neighbors = self.layers.show_snapshot(
+            self.is_showing_neighbors = self.map_layers.show_snapshot(
                 moved, style, follows=False
             )
             self.map_rendered.emit()
@@ -235,23 +241,26 @@ class MapScene(QObject):
             reference = None
         corners = None if reference is None else reference.corners
         if panels is not None:  # in space the camera may look from any side
-            corners = panels.box if self.layers.is_in_space else panels.corners
+            corners = panels.box if self.map_layers.is_shown_in_3d else panels.corners
         settles = session.state in RESTING
         is_played = session.state in ("running", "paused")
         has_rings = session.look.show_landmarks or is_played
-        self.layers.set_landmarks_visible(has_rings and panels is None)
-        if self.layers.show_snapshot(snapshot, style, settles=settles, corners=corners):
-            self.layers.show_extra_points(COMPARED, layout.other, style)
+        self.map_layers.set_landmarks_visible(has_rings and panels is None)
+        if self.map_layers.show_snapshot(
+            snapshot, style, settles=settles, corners=corners
+        ):
+            self.map_layers.show_extra_points(COMPARED, layout.other, style)
             cells = np.empty((0, 2)) if reference is None else reference.cells
             grey = np.array(REFERENCE_GREYS[is_canvas_light(self.viewer)], np.float32)
             greys = PointStyle(
                 np.tile(grey, (len(cells), 1)), np.ones(len(cells), "f4")
             )
-            self.layers.show_extra_points(
+            self.map_layers.show_extra_points(
                 REFERENCE, cells if len(cells) else None, greys
             )
 
     def _send_legend(self) -> None:
+        """Emit the coloring for the legend if it is a new one."""
         # The table of clusters replaces their legend.
         is_cluster = self.session.look.color_by == CLUSTER
         legend = UNCOLORED if is_cluster else self.coloring
@@ -259,7 +268,7 @@ class MapScene(QObject):
             self._sent_legend = legend
             self.legend_changed.emit(legend)
 
-    # What happens
+    # Events
 
     def _debounce(
         self, milliseconds: int, job: Callable[[], None]
@@ -270,7 +279,7 @@ class MapScene(QObject):
 
     def _on_layer_inserted(self, event: Any) -> None:
         """Move the map away from an added layer that holds data."""
-        if self.layers.note_added_layer(event.value):
+        if self.map_layers.note_layer_with_data(event.value):
             self._move_map_soon()
 
     def _on_points_removed(self, name: str) -> None:
@@ -297,20 +306,22 @@ class MapScene(QObject):
         self.render_map()
 
     def _on_dataset_changed(self) -> None:
+        """Render the map of the new dataset, and remove layers of the former one."""
         self._rendered_run, self._rendered_style = None, ((), NO_STYLE)
         self.render_map()
-        if self.layers.points is not None or self.layers.landmarks is not None:
+        if self.map_layers.points is not None or self.map_layers.landmarks is not None:
             self._remove_stale_layers_soon()
 
     def _remove_stale_layers(self) -> None:
         """Remove the layers of former data, or a compared map without its map."""
         if self.session.snapshot is None and self._rendered_run is None:
-            self.layers.remove_layers()
+            self.map_layers.remove_layers()
             self.map_rendered.emit()
-        elif self.layers.points is None:
-            self.layers.show_extra_points(COMPARED, None, NO_STYLE)
+        elif self.map_layers.points is None:
+            self.map_layers.show_extra_points(COMPARED, None, NO_STYLE)
 
     def _on_look_changed(self, info: EmissionInfo) -> None:
+        """Render the map in its new look; a new colour variable resets the limits."""
         look = self.session.look
         if info.signal.name == "color_by" and look.limits is not None:
             look.limits = None  # another choice has other limits; calls this again
@@ -329,25 +340,26 @@ class MapScene(QObject):
             self._fit_camera_soon()
 
     def _on_state_changed(self, state: str) -> None:
+        """Render the map, with new layers for a run that is prepared."""
         if state == "preparing":
-            self._add_empty_layers_soon()
+            self._add_blank_layers_soon()
         elif state in RESTING:
             if not self._n_holds:
-                self.layers.remove_if_blank()
+                self.map_layers.remove_if_blank()
             self._finish_map_soon()
         self.render_map()
 
-    def _add_empty_layers(self) -> None:
+    def _add_blank_layers(self) -> None:
         """Add blank layers while another thread prepares the run."""
         run = self.session.run
         if self.session.state == "preparing":
             n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
-            self.layers.add_blank_layers(run.X.shape[0], n_landmarks, d)
+            self.map_layers.add_blank_layers(run.X.shape[0], n_landmarks, d)
 
     def _finish_map_at_rest(self) -> None:
         """Update thumbnails and features of a map at rest."""
         if self.session.state in RESTING:
-            self.layers.refresh_thumbnails_and_extents()
+            self.map_layers.refresh_thumbnails_and_extents()
             self._write_features_soon()  # after other pending events
 
     def _write_point_features(self) -> None:
@@ -374,7 +386,7 @@ class MapScene(QObject):
         table.index = range(len(table))  # set in place, as reindexing would copy
         for name, values in computed.items():  # assigned by position
             table[name] = values
-        points = self.layers.points
+        points = self.map_layers.points
         if points is not None and len(points.data) == len(table):
             points.features = table
 
@@ -403,8 +415,8 @@ class MapScene(QObject):
             if snapshot is not None and is_built_in:
                 if choice != MOVEMENT or compared is not None:
                     colors = color_points(choice, session, snapshot, limits)
-            elif name_in_file(choice, dataset) is not None:
-                colors = color_by_column(choice, dataset, limits)
+            elif choice_name_in_file(choice, dataset) is not None:
+                colors = color_by_column_or_feature(choice, dataset, limits)
         except DataError as error:  # the file with the gene may be gone
             session.show_message(str(error))
         if colors is None:

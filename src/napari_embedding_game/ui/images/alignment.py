@@ -22,7 +22,7 @@ _NOT_A_NAME = re.compile(
 )
 
 
-def find_misfit(image: Image, labels: Labels) -> str:
+def misfit_reason(image: Image, labels: Labels) -> str:
     """Return why objects of labels cannot be measured in an image; "" if they can.
 
     Shape and transforms of the image must be those of the labels.
@@ -61,7 +61,7 @@ def find_misfit(image: Image, labels: Labels) -> str:
     return ""
 
 
-def propose_images(
+def propose_measurement_images(
     labels: Labels, images: Sequence[Image], selected: Sequence[Layer] = ()
 ) -> list[Image]:
     """Return the images to measure objects in by default.
@@ -70,7 +70,7 @@ def propose_images(
     images of the same name or file; else all channels of a picture; else selected
     images.  Of several images that may be different fields of view none is proposed.
     """
-    same = [image for image in images if not find_misfit(image, labels)]
+    same = [image for image in images if not misfit_reason(image, labels)]
     chosen = [image for image in same if image in selected]
     if chosen and labels in selected:
         return chosen

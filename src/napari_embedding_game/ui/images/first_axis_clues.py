@@ -24,7 +24,7 @@ _DIMENSIONS: dict[str, FirstAxis] = {"[time]": "time", "[length]": "z"}
 """What an axis is, by the dimension of its unit; napari's default, pixel, has none."""
 
 
-def find_first_axis(viewer: napari.Viewer, labels: Layer) -> FirstAxis | None:
+def infer_first_axis(viewer: napari.Viewer, labels: Layer) -> FirstAxis | None:
     """Return what the first of three axes of a Labels layer is; None if unclear.
 
     Names of axes, units of time and tracks decide first, then the labels themselves,

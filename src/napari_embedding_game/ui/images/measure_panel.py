@@ -23,12 +23,12 @@ from napari_embedding_game.session.sources import (
 )
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import (
-    find_misfit,
     is_sheared,
+    misfit_reason,
     pixel_size,
-    propose_images,
+    propose_measurement_images,
 )
-from napari_embedding_game.ui.images.first_axis_clues import find_first_axis
+from napari_embedding_game.ui.images.first_axis_clues import infer_first_axis
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
     TRANSFORM_FIELDS,
@@ -226,9 +226,11 @@ class MeasurePanel(LayerPanel):
         clear_layout(self.images)
         self._ticks, ticked = {}, self._ticked_images.get(labels) if images else None
         if ticked is None and images:
-            ticked = propose_images(labels, images, list(self._viewer.layers.selection))
+            ticked = propose_measurement_images(
+                labels, images, list(self._viewer.layers.selection)
+            )
         for image in images:
-            if reason := find_misfit(image, labels):
+            if reason := misfit_reason(image, labels):
                 self.images.addWidget(Text(f"{image.name} ({reason})"))
                 continue
             n = (
@@ -272,17 +274,19 @@ class MeasurePanel(LayerPanel):
         pixels = finest_pixels(labels)
         known, axis = self._inferred_axes.get(labels, (None, None))
         if known is not pixels or axis is None:
-            axis = find_first_axis(self._viewer, labels)
+            axis = infer_first_axis(self._viewer, labels)
             self._inferred_axes[labels] = pixels, axis
         return axis
 
     def _on_axis_chosen(self, axis: FirstAxis | None) -> None:
+        """Note the first axis that a person chose for the labels."""
         if self.labels.value is not None and axis is not None:
             self._chosen_axes[self.labels.value] = axis
             self._reading.workspace.trouble.emit("")
         self._update_text()
 
     def _on_image_ticked(self) -> None:
+        """Note the ticked images, and cut pictures of a table's rows out of them."""
         labels = self.labels.value
         self._ticked_images[labels] = WeakSet(
             self.layers_with_ticked_images(labels).images
@@ -317,18 +321,19 @@ class MeasurePanel(LayerPanel):
         self._reading.load(make_measured_source(linked, how), linked=linked, then=then)
 
 
-def make_measured_source(linked: ObjectLayers, how: dict[str, Any]) -> MeasuredSource:
+def make_measured_source(
+    layers: ObjectLayers, options: dict[str, Any]
+) -> MeasuredSource:
     """Return a source that measures the objects of layers in the images that fit."""
-    labels = linked.labels
-    images = [image for image in linked.images if not find_misfit(image, labels)]
+    labels = layers.labels
+    images = [image for image in layers.images if not misfit_reason(image, labels)]
     names = ", ".join(f"'{image.name}'" for image in images)
     note = f"Measured in {names}." if images else NO_IMAGE
     notes = (note, SHEARED) if is_sheared(labels) else (note,)
-    pixels, how = (
-        _collect_measurement_channels(images, labels),
-        {"scale": pixel_size(labels), **how},
-    )
-    return MeasuredSource(pixels, finest_pixels(labels), labels.name, how, notes)
+    channels = _collect_measurement_channels(images, labels)
+    options = {"scale": pixel_size(labels), **options}
+    pixels = finest_pixels(labels)
+    return MeasuredSource(channels, pixels, labels.name, options, notes)
 
 
 def _is_mask_image(image: Image) -> bool:

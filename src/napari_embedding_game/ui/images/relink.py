@@ -33,7 +33,10 @@ from napari_embedding_game.session.sources import (
 )
 from napari_embedding_game.ui.compat import count_strokes
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import find_misfit, propose_images
+from napari_embedding_game.ui.images.alignment import (
+    misfit_reason,
+    propose_measurement_images,
+)
 from napari_embedding_game.ui.images.experiment_layers import add_experiment_layers
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
@@ -160,7 +163,7 @@ class RelinkPanel(LayerPanel):
                 self._link_layers(fitting)
         self._update_message()
 
-    # What happens
+    # Events
 
     def _on_reading_changed(self) -> None:
         """Note whether a new request reads the linked labels in their present state."""
@@ -187,9 +190,11 @@ class RelinkPanel(LayerPanel):
             images = [image for image in linked.images if image in self._viewer.layers]
             linked = ObjectLayers(linked.labels, tuple(images))
             self._linked.set_layers(linked, self._linked.missing)
-            self._reading.read_open_map_again(*self._source_with_labels(read, linked))
+            self._reading.read_open_map_again(
+                *self._source_with_present_labels(read, linked)
+            )
 
-    def _source_with_labels(
+    def _source_with_present_labels(
         self, read: ReadResult | None, linked: ObjectLayers
     ) -> tuple[Source, ReadOptions]:
         """Return a source with the present labels, and the options to read it."""
@@ -297,7 +302,7 @@ class RelinkPanel(LayerPanel):
             text = (NO_LABELS if linked is None else NO_IMAGE).format(which)
             image = self._find_candidate_image()
             words = "" if image is None else f"This is the image: {image.name}"
-            return text, words, lambda: self._use_as_missing(image)
+            return text, words, lambda: self._use_as_missing_image(image)
         is_measured = bool(measurement_record(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
         can_read = is_measured or self._maps.read_result is not None
@@ -322,10 +327,10 @@ class RelinkPanel(LayerPanel):
         images = [
             x for x in selectable_image_layers(self._viewer) if x not in linked.images
         ]
-        fitting = [x for x in images if not find_misfit(x, linked.labels)]
+        fitting = [x for x in images if not misfit_reason(x, linked.labels)]
         return active if active in fitting else next(iter(fitting[::-1]), None)
 
-    def _use_as_missing(self, image: Image) -> None:
+    def _use_as_missing_image(self, image: Image) -> None:
         """Record an image in place of the missing one, and link it."""
         missing, unknown, given = (
             self._linked.missing,
@@ -407,7 +412,7 @@ class RelinkPanel(LayerPanel):
 
 
 def find_object_layers(
-    viewer: napari.Viewer, lost: ObjectLayersRecord, objects: Objects
+    viewer: napari.Viewer, record: ObjectLayersRecord, objects: Objects
 ) -> ObjectLayers | None:
     """Return the layers that show the objects of a record, or None.
 
@@ -419,7 +424,7 @@ def find_object_layers(
     ranks = [
         (
             share_of_matching_objects(finest_pixels(x), objects),
-            x.name == lost.labels.name,
+            x.name == record.labels.name,
         )
         for x in layers
     ]
@@ -427,10 +432,10 @@ def find_object_layers(
         return None
     labels = layers[ranks.index(max(ranks))]
     images = [x for x in viewer.layers if isinstance(x, Image)]
-    if not any(layer.name for layer in lost.images):
-        return ObjectLayers(labels, tuple(propose_images(labels, images)))
-    fitting = [x for x in images if not find_misfit(x, labels)]
-    fitted = [_find_recorded_layer(layer, fitting) for layer in lost.images]
+    if not any(layer.name for layer in record.images):
+        return ObjectLayers(labels, tuple(propose_measurement_images(labels, images)))
+    fitting = [x for x in images if not misfit_reason(x, labels)]
+    fitted = [_find_recorded_layer(layer, fitting) for layer in record.images]
     return ObjectLayers(
         labels, tuple(dict.fromkeys(x for x in fitted if x is not None))
     )

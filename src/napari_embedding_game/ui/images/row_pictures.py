@@ -14,7 +14,7 @@ from napari_embedding_game.data.images.channels import split_into_channels
 from napari_embedding_game.data.images.crops import Channel
 from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.ui.images.alignment import find_misfit, pixel_size
+from napari_embedding_game.ui.images.alignment import misfit_reason, pixel_size
 from napari_embedding_game.ui.images.linked_layers import (
     TRANSFORM_FIELDS,
     ObjectLayers,
@@ -42,24 +42,24 @@ MIN_PIXELS = 8
 
 
 def make_row_pictures(
-    dataset: Dataset | None, linked: ObjectLayers | None, without: Collection[str] = ()
+    dataset: Dataset | None,
+    layers: ObjectLayers | None,
+    hidden_channels: Collection[str] = (),
 ) -> Pictures | None:
     """Return the pictures of a dataset's rows: its own, or crops of the linked images.
 
-    Channels with the names in ``without`` are left out.  None where there are no
+    Channels with a name in ``hidden_channels`` are left out.  None where there are no
     pictures.
     """
     if dataset is None or dataset.images is not None:
         return None if dataset is None else dataset.images
-    if dataset.objects is None or linked is None:
+    if dataset.objects is None or layers is None:
         return None
-    channels = [x for x in shown_channels(linked) if x.name not in without]
-    sizes = pixel_size(linked.labels)[-2:]
+    channels = [x for x in shown_channels(layers) if x.name not in hidden_channels]
+    sizes = pixel_size(layers.labels)[-2:]
     spacing = sizes[0] / min(sizes), sizes[1] / min(sizes)
-    field, pixels = (
-        common_field_side(dataset.objects, spacing),
-        finest_pixels(linked.labels),
-    )
+    field = common_field_side(dataset.objects, spacing)
+    pixels = finest_pixels(layers.labels)
     return Crops(channels, pixels, dataset.objects, field, spacing)
 
 
@@ -93,7 +93,7 @@ def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
     The channels of a layer that holds several are all shown, in different colours.  A
     layer that does not fit the labels has no channels.
     """
-    if find_misfit(layer, labels):
+    if misfit_reason(layer, labels):
         return []
     pixels, shape = finest_pixels(layer), tuple(finest_pixels(labels).shape)
     parts = [pixels] if layer.rgb else split_into_channels(pixels, shape)

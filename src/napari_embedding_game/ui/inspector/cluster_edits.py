@@ -31,7 +31,11 @@ from napari_embedding_game.session.cell_names import (
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_in_file
+from napari_embedding_game.ui.style.coloring import (
+    BUILT_IN,
+    CLUSTER,
+    choice_name_in_file,
+)
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import (
     escape_ampersands,
@@ -276,7 +280,7 @@ class ClusterEdits(QWidget):
         dataset, choice = self._session.dataset, self._session.look.color_by
         if dataset is None or choice in BUILT_IN:
             return ""
-        name = name_in_file(choice, dataset)
+        name = choice_name_in_file(choice, dataset)
         return name if name in dataset.level_columns else ""
 
     def _offer_annotation_column(self) -> None:

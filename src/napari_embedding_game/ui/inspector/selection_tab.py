@@ -30,7 +30,10 @@ from napari_embedding_game.ui.images.row_pictures import (
 from napari_embedding_game.ui.inspector.cluster_edits import make_menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.two_clusters import TwoClusters
-from napari_embedding_game.ui.style.coloring import composition_columns, name_in_file
+from napari_embedding_game.ui.style.coloring import (
+    choice_name_in_file,
+    composition_columns,
+)
 from napari_embedding_game.ui.style.form_widgets import (
     CLICK_TIP,
     CTRL,
@@ -233,7 +236,9 @@ class SelectionTab(Listener):
         dataset, colors = self._session.dataset, self._session.look.color_by
         columns = composition_columns(dataset) if dataset else []
         has_changed, self._color_by = colors != self._color_by, colors
-        proposed = name_in_file(colors, dataset) if dataset and has_changed else None
+        proposed = (
+            choice_name_in_file(colors, dataset) if dataset and has_changed else None
+        )
         self.column.set_choices(((name, name) for name in columns), proposed)
         for widget in (self.column, self.composition):
             widget.setVisible(bool(columns))

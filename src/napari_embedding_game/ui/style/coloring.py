@@ -132,7 +132,7 @@ def color_points(
             point_colors(clustering), find_levels=lambda: clustering.names_by_point
         )
     if choice not in BUILT_IN:
-        return color_by_column(choice, session.dataset, limits)
+        return color_by_column_or_feature(choice, session.dataset, limits)
     values, usual = _built_in_values_and_limits(choice, session, snapshot)
     if values is None or len(values) != len(snapshot.embedding):
         rgba = np.tile(MISSING, (len(snapshot.embedding), 1))
@@ -167,7 +167,7 @@ def _built_in_values_and_limits(
     return None if compared is None else compared.maps.movement, None
 
 
-def color_by_column(
+def color_by_column_or_feature(
     choice: str, dataset: Dataset, limits: tuple[float, float] | None = None
 ) -> Coloring:
     """Return the coloring for a choice that stands for a metadata column or a feature.
@@ -351,7 +351,7 @@ def composition_columns(dataset: Dataset) -> list[str]:
     return sorted(columns, key=is_no_kind)
 
 
-def name_in_file(choice: str, dataset: Dataset) -> str | None:
+def choice_name_in_file(choice: str, dataset: Dataset) -> str | None:
     """Return the name of the column or feature of a choice; None if it is built in."""
     colorable = _find_colorable_columns(dataset)
     return colorable.columns.get(choice) or colorable.values.get(choice)

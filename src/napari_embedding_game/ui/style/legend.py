@@ -51,21 +51,23 @@ class LegendView(QWidget):
         self.scale = _ColorScale(self)
         parts = self.levels, self.scale, self.text
         self.setLayout(vertical_box(*parts, margins=(0, 2, 0, 0)))
-        self.set_legend(UNCOLORED)
+        self.show_coloring(UNCOLORED)
 
-    def set_legend(self, legend: Coloring) -> None:
+    def show_coloring(self, coloring: Coloring) -> None:
         """Show levels, scale or title of a coloring."""
-        is_scale = legend.limits is not None
-        has_levels = bool(legend.levels)
-        self.text.show_text("" if has_levels else legend.title)
+        is_scale = coloring.limits is not None
+        has_levels = bool(coloring.levels)
+        self.text.show_text("" if has_levels else coloring.title)
         self.scale.setVisible(is_scale)
         self.levels.setVisible(has_levels)
         if is_scale:
-            self.scale.show_limits(legend)
+            self.scale.show_scale(coloring)
         elif has_levels:
-            self.levels.set_first_heading(legend.title)
-            frame = pd.DataFrame(legend.levels, columns=["level", "points"])
-            self.levels.show_frame(frame, dict(enumerate(to_hex_colors(legend.colors))))
+            self.levels.set_first_heading(coloring.title)
+            frame = pd.DataFrame(coloring.levels, columns=["level", "points"])
+            self.levels.show_frame(
+                frame, dict(enumerate(to_hex_colors(coloring.colors)))
+            )
 
     def _on_level_rows_picked(self, indices: list[int], is_added: bool) -> None:
         self.levels.select_keys(())  # the same row can be clicked again
@@ -99,18 +101,18 @@ class _ColorScale(QWidget):
         grid.addWidget(self.slider, 1, 1)
         grid.addWidget(self.high, 0, 2, 2, 1)
 
-    def show_limits(self, legend: Coloring) -> None:
+    def show_scale(self, coloring: Coloring) -> None:
         """Show bar, histogram and limits of a coloring; a dragged slider stays."""
-        self._paint_color_bar(*legend.bar)
-        for label, limit in zip((self.low, self.high), legend.limits, strict=True):
+        self._paint_color_bar(*coloring.bar)
+        for label, limit in zip((self.low, self.high), coloring.limits, strict=True):
             label.setText(WIDEST_NUMBER)  # the bar keeps its width during a drag
             label.setMinimumWidth(label.sizeHint().width())
             label.setText(number_text(limit))
         if not self.slider.isSliderDown():
             with QSignalBlocker(self.slider):
-                self.slider.setRange(*legend.extent)
-                self.slider.setSingleStep(np.ptp(legend.extent) / STEPS)
-                self.slider.setValue(legend.limits)
+                self.slider.setRange(*coloring.extent)
+                self.slider.setSingleStep(np.ptp(coloring.extent) / STEPS)
+                self.slider.setValue(coloring.limits)
 
     def _paint_color_bar(self, shades: Colors, counts: NDArray[np.integer]) -> None:
         """Paint the colours (SHADES, 4) below a histogram of the counts (BINS,).

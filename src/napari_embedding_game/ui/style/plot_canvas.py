@@ -170,6 +170,7 @@ class PlotCanvas(QScrollArea):
         self.axes = None
 
     def _make_figure_canvas(self) -> None:
+        """Make the widget of matplotlib's figure, and connect its events."""
         from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg
         from matplotlib.figure import Figure
 
@@ -199,6 +200,7 @@ class PlotCanvas(QScrollArea):
             self._press_place = _event_pixel(event), self._event_position(event)
 
     def _on_mouse_moved(self, event: Any) -> None:
+        """Show the tooltip at the mouse, or the rectangle of a drag."""
         if self.axes is None:
             return
         if self._press_place is None:
@@ -212,6 +214,7 @@ class PlotCanvas(QScrollArea):
             self._band.show()
 
     def _on_button_released(self, event: Any) -> None:
+        """Emit a click or a drag."""
         if self._press_place is None or event.button != 1:
             return
         is_drag, begin = self._is_drag_event(event), self._press_place[1]

@@ -329,6 +329,10 @@ class Table(QTableWidget):
     def _make_item(
         self, section: int, key: Any, value: Any, highest: float
     ) -> QTableWidgetItem:
+        """Return the item for a value: its text, tooltip, swatch, bar and warning.
+
+        ``section`` is the column's index; ``highest`` is the value with a full bar.
+        """
         column, is_text = self._columns[section], not isinstance(value, Bar)
         text = column.text(value) if is_text and value == value else ""
         cell = QTableWidgetItem(text)

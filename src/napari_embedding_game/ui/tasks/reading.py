@@ -23,7 +23,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.session.sources import FileSource, Source, source_of
-from napari_embedding_game.ui.images.alignment import propose_images
+from napari_embedding_game.ui.images.alignment import propose_measurement_images
 from napari_embedding_game.ui.images.experiment_layers import add_experiment_layers
 from napari_embedding_game.ui.images.linked_layers import (
     LayerRecord,
@@ -332,7 +332,7 @@ def find_joined_layers(viewer: napari.Viewer, join: Join) -> ObjectLayers | None
     labels = joined_labels_layer(viewer, join)
     if join.objects is None or labels is None:
         return None
-    images = propose_images(
+    images = propose_measurement_images(
         labels, selectable_image_layers(viewer), list(viewer.layers.selection)
     )
     return ObjectLayers(labels, tuple(images))

@@ -67,8 +67,8 @@ class ReferenceWidget(MapTool):
         self.file = push_button("Open a reference…", "", self._choose_reference_file)
         self.cancel = push_button("Cancel", TIPS["cancel"], self._stop_and_reset)
         self.label = ChoiceBox(TIPS["label"])
-        self.predict = push_button("Predict", TIPS["predict"], self._predict)
-        self.place = push_button("Place on its map", TIPS["place"], self._place)
+        self.predict = push_button("Predict", TIPS["predict"], self._predict_labels)
+        self.place = push_button("Place on its map", TIPS["place"], self._place_cells)
         self.correct = check_box("Remove a batch effect", TIPS["correct"])
         self._connections.connect(self._stop_and_reset, self._session.dataset_changed)
         rows = (
@@ -118,20 +118,23 @@ class ReferenceWidget(MapTool):
         )
         self._stop_and_reset()
 
-    def _predict(self) -> None:
+    def _predict_labels(self) -> None:
         self._submit_with_inputs(predict_labels, self._on_labels_predicted)
 
-    def _place(self) -> None:
+    def _place_cells(self) -> None:
         self._submit_with_inputs(place_cells, self._on_cells_placed)
 
     def _submit_with_inputs(
         self, work: Callable[..., Stages[Any]], on_result: Callable[[Any], None]
     ) -> None:
+        """Run ``work`` on the dataset and the reference in another thread."""
         inputs = self._session.dataset, self._reference, self.label.value
         is_corrected = self.correct.isChecked()
         self._submit(partial(work, *inputs, correct_batch=is_corrected), on_result)
 
     def _on_cells_placed(self, cells: PlacedCells) -> None:
+        """Open the map with the placed cells, or show why that is not possible."""
+
         def place() -> None:
             self.workspace.map_tree.open_placed_map(cells)
             self._show_result(cells.predicted, cells.notes, PLACED)
@@ -139,6 +142,7 @@ class ReferenceWidget(MapTool):
         call_or_show_error(partial(self.state.show_text, role="warning"), place)
 
     def _on_labels_predicted(self, mapped: MappedCells) -> None:
+        """Add the predicted labels as a column, and colour the map by it."""
         (predicted,) = mapped.labels.values()
         name = self._session.add_columns(with_predicted_labels, predicted)
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
@@ -147,6 +151,7 @@ class ReferenceWidget(MapTool):
     def _show_result(
         self, predicted: PredictedLabels, notes: tuple[str, ...], more: str = ""
     ) -> None:
+        """Show the confidence of predicted labels, followed by notes."""
         role = "warning" if predicted.unlike.mean() > MUCH_UNLIKE else "note"
         parts = [confidence_text(predicted, self._reference), more, *notes]
         self.state.show_text(" ".join(filter(None, parts)), role)
@@ -156,6 +161,7 @@ class ReferenceWidget(MapTool):
     def _submit(
         self, stages: Callable[[], Stages[Any]], on_result: Callable[[Any], None]
     ) -> None:
+        """Run stages in another thread, and call ``on_result`` with their result."""
         self._on_result = on_result
         self._jobs.submit(stages)
         self._update_widgets()

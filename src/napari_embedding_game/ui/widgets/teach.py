@@ -199,6 +199,7 @@ class TeachWidget(MapTool):
         )
 
     def _show_classes(self) -> None:
+        """Show the groups with their examples, accuracies and colours."""
         self._shown_annotation = annotation = self._annotation
         groups = annotation.groups
         recalls: dict[str, float] = {}
@@ -233,6 +234,7 @@ class TeachWidget(MapTool):
         return {c.name: color for c, color in zip(named, colors, strict=True)}
 
     def _show_doubtful_points(self) -> None:
+        """Show the points whose learned class is least sure, if there is any."""
         dataset, column = self._session.dataset, self._taught_column
         if column is None:
             return
