@@ -317,15 +317,15 @@ class Purposes:
         for turn in range(self.rng.randint(1, 3)):
             self._choose_clusters(dock, 1)
             self.rest(0.1)
-            n_classes = teach.classes.model().rowCount()
+            n_classes = teach.class_table.model().rowCount()
             if n_classes > turn and teach.isVisible():
-                teach.classes.selectRow(turn)
-                self._press(teach.add)
+                teach.class_table.selectRow(turn)
+                self._press(teach.add_button)
             else:
-                self._press(teach.new)
-        self._press(teach.learn)
+                self._press(teach.new_button)
+        self._press(teach.learn_button)
         self.rest(self.rng.choice([0.05, 0.5]))
-        self._press(teach.learn)
+        self._press(teach.learn_button)
 
     def cluster_again(self) -> None:
         """Find clusters among those of the table; what asks how is answered."""

@@ -451,18 +451,18 @@ class Person:
             )
         teach = self.open_widget(TEACH)
         self._count(2)
-        press(teach.new)
+        press(teach.new_button)
 
         def act() -> None:
-            editors = teach.classes.findChildren(QLineEdit)
+            editors = teach.class_table.findChildren(QLineEdit)
             if editors:
                 _type(editors[-1], name)
 
-        repeat(act, lambda: name in _first_column(teach.classes), name)
+        repeat(act, lambda: name in _first_column(teach.class_table), name)
 
     def learn(self) -> None:
         """Learn from the examples."""
-        self.press(self.open_widget(TEACH).learn)
+        self.press(self.open_widget(TEACH).learn_button)
         self.wait(lambda: self.session.look.color_by == "taught", "the classes")
 
     def press_escape(self) -> None:

@@ -239,7 +239,7 @@ def objects(person: Person, shoot: Shoot, folder: Path) -> None:
     person.viewer.layers.clear()
     person.dock.controller.reading.open_session(path)
     person.wait(
-        lambda: not person.dock.data_controls.relink.isHidden(), "what is missing"
+        lambda: not person.dock.data_controls.relink_panel.isHidden(), "what is missing"
     )
     shoot("relink")
 

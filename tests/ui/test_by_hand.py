@@ -126,7 +126,7 @@ def the_wheel_scrolls_the_dock_from_wherever_it_turns(person, qtbot):
         assert bar.value() > 0, over
         assert person.session.settings.value == settings
     person.session.look.color_by = "counts"  # its legend has handles
-    handles = game.display_controls.legend.scale.slider
+    handles = game.display_controls.legend.color_scale.slider
     limits = handles.value()
     bar.setValue(0)
     turn_wheel(handles)

@@ -143,7 +143,7 @@ def test_twelve_levels_are_seen_without_scrolling(qtbot):
         levels = tuple((str(level), 9) for level in range(n_levels))
         colors = np.full((n_levels, 4), 0.5, np.float32)
         legend.show_coloring(replace(UNCOLORED, levels=levels, colors=colors))
-        return legend.levels.sizeHint().height()
+        return legend.level_table.sizeHint().height()
 
     assert height(11) < height(12) == height(13)
 

@@ -183,25 +183,25 @@ def test_a_movie_is_measured_frame_by_frame_and_what_may_be_one_is_asked_for(
     """Never as one volume, smeared along time, without a word."""
     panel, movie = dock.data_controls.measure_panel, wandering()
     viewer.add_labels(movie, name="moving")
-    data = load(panel.measure.click)
+    data = load(panel.measure_button.click)
     assert len(data.obs) == 24  # four cells in six frames
     assert data.obs.index[:2].tolist() == ["time 0 label 1", "time 0 label 2"]
     assert "measured by itself" in dock.data_controls.notes.text()
     viewer.layers.clear()
     still = np.repeat(movie[:1], 6, axis=0)
     labels = viewer.add_labels(still, name="still")
-    assert panel.axis.currentText() == "Time or depth?"
+    assert panel.axis_choice.currentText() == "Time or depth?"
     assert "Choose the first axis of 'still'" in panel.text.text()
-    panel.measure.click()
+    panel.measure_button.click()
     assert session.dataset is data  # nothing was measured
     assert "Choose the first axis" in dock.data_controls.trouble.text()
-    worlds.choose(panel.axis, "Depth (z)")
+    worlds.choose(panel.axis_choice, "Depth (z)")
     assert dock.data_controls.trouble.isHidden()
-    data = load(panel.measure.click)
+    data = load(panel.measure_button.click)
     assert "volume" in data.profile_names
     assert viewer.dims.axis_labels == ("-3", "-2", "-1")  # as napari names them
     viewer.layers.selection.active = None  # asks nobody again
-    assert panel.axis.value == "z"
+    assert panel.axis_choice.value == "z"
     for clue in (
         lambda: viewer.add_tracks(np.array([[1, 0, 5, 5], [1, 1, 6, 6]])),
         lambda: viewer.add_image(still, units=("s", "um", "um")),
@@ -209,8 +209,8 @@ def test_a_movie_is_measured_frame_by_frame_and_what_may_be_one_is_asked_for(
     ):
         viewer.layers.clear()
         labels = viewer.add_labels(still)
-        assert panel.axis.value is None
+        assert panel.axis_choice.value is None
         clue()
         viewer.layers.selection.active = labels
-        assert panel.axis.value == "time"
-    assert "volume" not in load(panel.measure.click).profile_names
+        assert panel.axis_choice.value == "time"
+    assert "volume" not in load(panel.measure_button.click).profile_names

@@ -35,7 +35,7 @@ def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     colors = layers.points.face_color
     assert len(np.unique(colors[far], axis=0)) == 1
     assert not np.array_equal(colors[far][0], colors[~far][0])
-    scale = dock.display_controls.legend.scale
+    scale = dock.display_controls.legend.color_scale
     assert [scale.low.text(), scale.high.text()] == [
         "0",
         f"{MISPLACED_STRETCH:.3g}",
@@ -51,7 +51,7 @@ def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     colors = layers.points.face_color
     assert len(np.unique(colors[[4, 5, 6]], axis=0)) == 1
     assert not np.array_equal(colors[4], colors[0])
-    scale = dock.display_controls.legend.scale
+    scale = dock.display_controls.legend.color_scale
     assert [scale.low.text(), scale.high.text()] == [
         "1",
         f"{OUTLIER_ISOLATION:.3g}",
@@ -62,7 +62,7 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     layers = play()
     session.look.color_by = "b"
     assert dock.display_controls.color_by.value == "b"
-    scale = dock.display_controls.legend.scale
+    scale = dock.display_controls.legend.color_scale
     session.add_columns(
         Dataset.with_map_column, "depth", np.linspace(812.5, 23456.5, 40)
     )

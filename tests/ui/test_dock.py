@@ -217,7 +217,7 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
         assert len(np.unique(shown[:, :3], axis=0)) > 4  # not those of the clusters
         session.look.color_by = "kind"
-        assert len(again.display_controls.legend.levels.frame) == 2
+        assert len(again.display_controls.legend.level_table.frame) == 2
         assert again.run_controls.run_button.text() == "Run again"
         again.run_controls.run_button.click()
         qtbot.waitUntil(lambda: session.state == "finished")

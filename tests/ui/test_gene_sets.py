@@ -49,7 +49,7 @@ def test_typed_genes_colour_the_map_and_are_offered(
     assert "mine" in inspector.details.column.choices
     inspector.show(MAP)
     assert isinstance(dock.display_controls.legend, LegendView)
-    scale = dock.display_controls.legend.scale
+    scale = dock.display_controls.legend.color_scale
     assert scale.high.text() != ""
     assert scale.bar.width() > scale.width() / 2
     session.look.color_by = "Cluster"

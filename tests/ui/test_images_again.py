@@ -48,7 +48,7 @@ def desk(load, qtbot, answer, viewer, dock, session, tmp_path):
     class Desk:
         def measure(self):
             dock.data_fold.set_expanded(True)
-            load(lambda: click(dock.data_controls.measure_panel.measure))
+            load(lambda: click(dock.data_controls.measure_panel.measure_button))
             self.run()
 
         def run(self):
@@ -115,7 +115,7 @@ def test_files_that_are_still_there_are_opened_again(
     assert labels is viewer.layers["cells"]
     np.testing.assert_array_equal(labels.data, cells())
     assert labels.scale.tolist() == image.scale.tolist() == [0.5, 0.5]
-    assert not shown(dock.data_controls.relink)
+    assert not shown(dock.data_controls.relink_panel)
 
 
 @pytest.mark.parametrize("kind", ["cells", "dapi"])
@@ -125,16 +125,16 @@ def test_a_layer_that_is_removed_while_the_selection_is_seen_is_named(
     desk.measure()
     session.selection.select_points(np.arange(9))
     inspector.show()
-    assert not shown(dock.data_controls.relink)
+    assert not shown(dock.data_controls.relink_panel)
     viewer.layers.remove(kind)
-    qtbot.waitUntil(lambda: shown(dock.data_controls.relink.text))
-    assert f"'{kind}'" in dock.data_controls.relink.text.text()
+    qtbot.waitUntil(lambda: shown(dock.data_controls.relink_panel.text))
+    assert f"'{kind}'" in dock.data_controls.relink_panel.text.text()
     viewer.open(files["labels" if kind == "cells" else "image"], plugin="napari")
     added = viewer.layers[-1]
     if kind == "cells":
         viewer.layers.remove(added)
         viewer.open(files["labels"], plugin="napari", layer_type="labels")
-    qtbot.waitUntil(lambda: not shown(dock.data_controls.relink))
+    qtbot.waitUntil(lambda: not shown(dock.data_controls.relink_panel))
     assert [layer.name for layer in desk.linked.images] == ["dapi"]
 
 
@@ -145,20 +145,20 @@ def test_a_renamed_image_is_linked_by_a_click(
     desk.save()
     renamed = files["image"].rename(files["image"].with_name("DNA & 1.tif"))
     desk.open()
-    told = dock.data_controls.relink.text
+    told = dock.data_controls.relink_panel.text
     assert "The image 'dapi' (from" in told.text()
     assert shown(told)
     session.selection.select_points(np.arange(9))
     inspector.show(MAP)
     nothing_goes_on_for_ever(viewer)
-    assert not shown(dock.data_controls.relink.button)
+    assert not shown(dock.data_controls.relink_panel.button)
     viewer.open(renamed, plugin="napari")
-    button = dock.data_controls.relink.button
+    button = dock.data_controls.relink_panel.button
     qtbot.waitUntil(lambda: shown(button))
     assert button.text() == "This is the image: DNA && 1"  # else Qt shows no "&"
     click(button)
     assert desk.linked.images == (viewer.layers["DNA & 1"],)
-    assert not shown(dock.data_controls.relink)
+    assert not shown(dock.data_controls.relink_panel)
     inspector.show()
     pictures = inspector.details.thumbnails
     qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
@@ -176,7 +176,10 @@ def test_what_is_missing_is_linked_once_it_is_open(
     desk.measure()
     desk.save()
     desk.open()
-    told, layers = dock.data_controls.relink.text, dock.controller.scene.map_layers
+    told, layers = (
+        dock.data_controls.relink_panel.text,
+        dock.controller.scene.map_layers,
+    )
     session.selection.select_points(np.arange(9))
     qtbot.waitUntil(lambda: inspector.report is not None)
     assert desk.linked is None
@@ -194,7 +197,7 @@ def test_what_is_missing_is_linked_once_it_is_open(
     assert layers.points.data[:, 1].min() > SIDE  # the map makes room for them
     dapi = viewer.add_image(picture(), name="dapi")
     qtbot.waitUntil(lambda: desk.linked.images == (dapi,))
-    assert dock.data_controls.relink.isHidden()
+    assert dock.data_controls.relink_panel.isHidden()
     pictures = inspector.details.thumbnails
     qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
     viewer.layers.clear()
@@ -203,7 +206,7 @@ def test_what_is_missing_is_linked_once_it_is_open(
         of_map = saved.maps[0]
         of_map = replace(of_map, view={**of_map.view, "layers": hostile})
         dock.workspace.map_tree.restore(replace(saved, maps=(of_map,)))
-        dock.data_controls.relink.open_missing_layers()
+        dock.data_controls.relink_panel.open_missing_layers()
         assert told.text().startswith("The labels of these objects are not")
 
 
@@ -212,20 +215,20 @@ def test_other_data_end_the_search(qtbot, viewer, dock, session, dataset, desk, 
     desk.save()
     files["image"].unlink()
     desk.open()
-    assert shown(dock.data_controls.relink)
+    assert shown(dock.data_controls.relink_panel)
     viewer.add_image(picture(1), name="gfp")
     desk.measure()
     assert [layer.name for layer in desk.linked.images] == ["gfp"]
-    assert not shown(dock.data_controls.relink)
+    assert not shown(dock.data_controls.relink_panel)
     session.selection.select_points(np.arange(9))
     nothing_goes_on_for_ever(viewer)
     assert [layer.name for layer in desk.linked.images] == ["gfp"]
     desk.save()
     files["labels"].unlink()
     desk.open()
-    assert shown(dock.data_controls.relink)
+    assert shown(dock.data_controls.relink_panel)
     session.load(dataset)
-    assert dock.data_controls.relink.isHidden()
+    assert dock.data_controls.relink_panel.isHidden()
     viewer.add_labels(cells())
     qtbot.settle()
     assert desk.linked is None
@@ -243,7 +246,7 @@ def test_labels_that_changed_on_disk_are_told_and_measured_again(
     labels[38:, 30:34] = 99
     tifffile.imwrite(files["labels"], labels)
     desk.open()
-    again = dock.data_controls.relink
+    again = dock.data_controls.relink_panel
     qtbot.waitUntil(lambda: shown(again.text))
     assert again.text.text() == (
         "8.0% of the objects have changed in the labels 'cells' since they were read."
@@ -276,29 +279,29 @@ def test_the_images_of_a_plate_are_found_again(
     desk.save()
     desk.open()
     assert (
-        dock.data_controls.relink.text.text()
+        dock.data_controls.relink_panel.text.text()
         == f"Opening the images of {plate} again …"
     )
     qtbot.waitUntil(lambda: desk.linked is not None)
-    assert not shown(dock.data_controls.relink)
+    assert not shown(dock.data_controls.relink_panel)
     map_before = session.snapshot
     desk.save()
     moved = plate.rename(plate.with_name("moved"))
     desk.open()
     told = f"The images of {plate} are not open: locate their folder."
-    assert dock.data_controls.relink.text.text() == told
+    assert dock.data_controls.relink_panel.text.text() == told
     (other := answer(plate.with_name("plate 2"))).mkdir()
     tifffile.imwrite(other / "field9.tif", picture(9))
     tifffile.imwrite(other / "field9_labels.tif", cells())
-    click(dock.data_controls.relink.button)
-    text = dock.data_controls.relink.text
+    click(dock.data_controls.relink_panel.button)
+    text = dock.data_controls.relink_panel.text
     qtbot.waitUntil(lambda: "The images of plate 2 are others than" in text.text())
     assert desk.linked is None
     answer(moved)
-    assert dock.data_controls.relink.button.text() == "Locate folder…"
-    click(dock.data_controls.relink.button)
+    assert dock.data_controls.relink_panel.button.text() == "Locate folder…"
+    click(dock.data_controls.relink_panel.button)
     qtbot.waitUntil(lambda: desk.linked is not None)
-    assert not shown(dock.data_controls.relink)
+    assert not shown(dock.data_controls.relink_panel)
     np.testing.assert_array_equal(session.snapshot.embedding, map_before.embedding)
     session.selection.select_points(np.array([30]))
     assert lit(desk.linked.labels) == [6]
@@ -308,7 +311,7 @@ def test_the_images_of_a_plate_are_found_again(
     for name in ("field1b", "field1b_labels"):  # came later, and is of another map
         tifffile.imwrite(moved / f"{name}.tif", labels)
     desk.open()
-    again = dock.data_controls.relink
+    again = dock.data_controls.relink_panel
     qtbot.waitUntil(lambda: "2.0% of the objects have changed" in again.text.text())
     load(lambda: click(again.button))
     assert len(session.dataset.obs) == 49

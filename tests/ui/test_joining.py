@@ -45,21 +45,21 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
     assert dataset.objects.label_ids.tolist() == ids.tolist()
     assert linked.current.labels is nuclei
     assert linked.current.images == (viewer.layers["stain"],)
-    assert panel.layer.value is nuclei
-    assert panel.column.value == "ObjectNumber"
+    assert panel.layer_choice.value is nuclei
+    assert panel.column_choice.value == "ObjectNumber"
     assert "24 of 24 rows match a label of 'nuclei'" in panel.text.text()
     assert "match a label" not in dock.data_controls.notes.text()
     play()
     shown = session.snapshot
     session.selection.select_points(np.array([3]))
     assert lit(nuclei) == [ids[3]]
-    load(lambda: panel.layer.setCurrentText(NO_LAYER))
-    assert panel.layer.value is None
+    load(lambda: panel.layer_choice.setCurrentText(NO_LAYER))
+    assert panel.layer_choice.value is None
     assert linked.current is None
     assert session.dataset.objects is None
     assert session.snapshot is shown
-    load(lambda: setattr(panel.layer, "value", nuclei))
-    load(lambda: setattr(panel.column, "value", "nuc"))
+    load(lambda: setattr(panel.layer_choice, "value", nuclei))
+    load(lambda: setattr(panel.column_choice, "value", "nuc"))
     assert session.dataset.objects.label_ids.tolist() == ids[::-1].tolist()
     assert session.dataset.var_names == ("area", "tone", "form")
     viewer.layers.remove(nuclei)
@@ -100,7 +100,7 @@ def test_labels_that_come_later_are_offered(viewer, dock, load, table, qtbot):
     qtbot.waitUntil(lambda: not dock.data_controls.join_panel.isHidden())
     load(
         lambda: setattr(
-            dock.data_controls.join_panel.layer, "value", viewer.layers["other"]
+            dock.data_controls.join_panel.layer_choice, "value", viewer.layers["other"]
         )
     )
     hint = dock.data_controls.join_panel.text
@@ -109,4 +109,6 @@ def test_labels_that_come_later_are_offered(viewer, dock, load, table, qtbot):
     assert dock.controller.workspace.linked_layers.current is None
     viewer.layers.remove("other")
     qtbot.waitUntil(dock.data_controls.join_panel.isHidden)
-    assert dock.data_controls.join_panel.layer.choices == [None]  # a layer may be large
+    assert dock.data_controls.join_panel.layer_choice.choices == [
+        None
+    ]  # a layer may be large

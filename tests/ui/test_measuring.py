@@ -51,7 +51,9 @@ def measured(dataset, name="intensity_mean"):
 
 def tick(panel, text):
     """Click on the image of this name in the list."""
-    listed = (panel.images.itemAt(i).widget() for i in range(panel.images.count()))
+    listed = (
+        panel.images_box.itemAt(i).widget() for i in range(panel.images_box.count())
+    )
     (one,) = (one for one in listed if one.text().startswith(text))
     QTest.mouseClick(one, Qt.MouseButton.LeftButton, pos=QPoint(30, one.height() // 2))
 
@@ -59,7 +61,7 @@ def tick(panel, text):
 def ticked(panel):
     return [
         image.name
-        for image in panel.layers_with_ticked_images(panel.labels.value).images
+        for image in panel.layers_with_ticked_images(panel.labels_choice.value).images
     ]
 
 
@@ -89,22 +91,22 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
     drop("field_mask.tif")
     qtbot.waitUntil(lambda: panel.can_measure)
     assert ticked(panel) == ["field"]
-    assert panel.measure.isHidden()  # Run measures first
+    assert panel.measure_button.isHidden()  # Run measures first
     with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.controller.reading.load(SampleSource("digits"))
-    assert panel.measure.isVisible()
-    dataset = loading(panel.measure)
+    assert panel.measure_button.isVisible()
+    dataset = loading(panel.measure_button)
     # The image is the person's, and stays.
     np.testing.assert_array_equal(viewer.layers["field_mask"].data, labels)
-    assert panel.labels.value is viewer.layers["field_mask (labels)"]
-    np.testing.assert_array_equal(panel.labels.value.data, labels)
-    listed = [panel.images.itemAt(i).widget().text() for i in range(2)]
-    assert panel.images.count() == 2, listed  # not in the numbers of the objects
+    assert panel.labels_choice.value is viewer.layers["field_mask (labels)"]
+    np.testing.assert_array_equal(panel.labels_choice.value.data, labels)
+    listed = [panel.images_box.itemAt(i).widget().text() for i in range(2)]
+    assert panel.images_box.count() == 2, listed  # not in the numbers of the objects
     assert dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()
     np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
     drop("seg.png")
-    qtbot.waitUntil(lambda: panel.labels.value is viewer.layers["seg"])
-    loading(panel.measure)
+    qtbot.waitUntil(lambda: panel.labels_choice.value is viewer.layers["seg"])
+    loading(panel.measure_button)
     numbers = viewer.layers["seg (labels)"].data
     assert len(np.unique(numbers[labels > 0])) == 20
     assert not numbers[labels == 0].any()
@@ -149,7 +151,7 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     for group in ("shape", "texture", "neighbours"):
         QTest.mouseClick(panel.groups[group], Qt.MouseButton.LeftButton)
     QTest.mouseClick(panel.without_border, Qt.MouseButton.LeftButton)
-    dataset = loading(panel.measure)
+    dataset = loading(panel.measure_button)
     names = {f"intensity_{name}" for name in ("mean", "std", "min", "max")}
     assert set(dataset.profile_names) == {*names, "nearest", "nearest_5"}
     on_border = {*labels[[0, -1]].flat, *labels[:, [0, -1]].flat} - {0}
@@ -161,7 +163,7 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     QTest.mouseClick(panel.without_border, Qt.MouseButton.LeftButton)
     clusters = dock.controller.session.clusters
     clusters.make_cluster(np.arange(5), "bright")
-    loading(panel.measure)  # other measures of more objects
+    loading(panel.measure_button)  # other measures of more objects
     assert [c.size for c in clusters.clusters if c.name == "bright"] == [5]
 
 
@@ -173,13 +175,13 @@ def images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading
     viewer.add_labels(labels, name="cells")
     panel = dock.data_controls.measure_panel
     assert ticked(panel) == []
-    assert panel.measure.text() == "Measure shape only"
+    assert panel.measure_button.text() == "Measure shape only"
     assert "2 images have the pixels of 'cells'" in panel.text.text()
-    assert "small (has 10 × 72 pixels" in panel.images.itemAt(2).widget().text()
+    assert "small (has 10 × 72 pixels" in panel.images_box.itemAt(2).widget().text()
     tick(panel, "plate A")
     assert ticked(panel) == ["plate A"]
     assert panel.text.isHidden()
-    dataset = loading(panel.measure)
+    dataset = loading(panel.measure_button)
     np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
     # What was ticked stays, whatever is selected afterwards.
     viewer.layers.selection.active = viewer.layers["plate B"]
@@ -195,7 +197,7 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     viewer.add_labels(labels, name="cells", **laid)
     panel = dock.data_controls.measure_panel
     assert ticked(panel) == ["DNA"]
-    dataset = loading(panel.measure)
+    dataset = loading(panel.measure_button)
     area = measured(dataset, "area")
     pixels = np.bincount(labels.ravel())[3::3]
     np.testing.assert_allclose(area, 0.325**2 * pixels, rtol=1e-6)
@@ -206,7 +208,7 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     ):
         setattr(viewer.layers["DNA"], name, value)
         panel.refresh()
-        assert reason in panel.images.itemAt(0).widget().text()
+        assert reason in panel.images_box.itemAt(0).widget().text()
         assert ticked(panel) == []
     one = viewer.layers["DNA"]
     one.units, viewer.layers["cells"].units = ("nm", "nm"), ("um", "um")
@@ -214,7 +216,7 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     panel.refresh()
     assert ticked(panel) == ["DNA"]
     one.shear = viewer.layers["cells"].shear = [0.5]
-    loading(panel.measure)
+    loading(panel.measure_button)
     assert "leave out the layer's shear" in dock.data_controls.notes.text()
     assert dock.workspace.linked_layers.current.images == (one,)
     viewer.layers.remove(one)
@@ -228,18 +230,18 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
         viewer.add_image(image, name=f"field {number}")
         viewer.add_labels(labels, name=f"field {number} masks")
     panel = dock.data_controls.measure_panel
-    assert panel.labels.value.name == "field 3 masks"
+    assert panel.labels_choice.value.name == "field 3 masks"
     viewer.layers.selection.active = viewer.layers["field 2 masks"]
-    assert panel.labels.value.name == "field 2 masks"
+    assert panel.labels_choice.value.name == "field 2 masks"
     assert ticked(panel) == ["field 2"]
-    loading(panel.measure)
+    loading(panel.measure_button)
     viewer.layers.selection.active = None  # what was chosen stays
-    assert panel.labels.value.name == "field 2 masks"
+    assert panel.labels_choice.value.name == "field 2 masks"
     run = dock.run_controls.run_button
     assert not run.isHidden()
     # What is measured takes the place of the data on show: nothing plays these.
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        QTest.mouseClick(panel.measure, Qt.MouseButton.LeftButton)
+        QTest.mouseClick(panel.measure_button, Qt.MouseButton.LeftButton)
         assert run.isHidden()
         assert dock.run_controls.stage.text().startswith("The data are being read")
     assert not run.isHidden()
@@ -250,7 +252,10 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     (image,) = dock.controller.workspace.linked_layers.current.images
     assert image.name == "field 2"
     viewer.layers.selection = {viewer.layers["field 1"], viewer.layers["field 3 masks"]}
-    assert (panel.labels.value.name, ticked(panel)) == ("field 3 masks", ["field 1"])
+    assert (panel.labels_choice.value.name, ticked(panel)) == (
+        "field 3 masks",
+        ["field 1"],
+    )
 
 
 def test_edited_labels_are_told_and_measured_again(
@@ -259,15 +264,15 @@ def test_edited_labels_are_told_and_measured_again(
     image, labels = field(0)
     viewer.add_image(image, name="DNA")
     layer = viewer.add_labels(labels, name="cells")
-    again = dock.data_controls.relink
+    again = dock.data_controls.relink_panel
     QTest.mouseClick(
-        dock.data_controls.measure_panel.measure, Qt.MouseButton.LeftButton
+        dock.data_controls.measure_panel.measure_button, Qt.MouseButton.LeftButton
     )
     layer.fill((0, 0), 999)  # while they are measured
     qtbot.waitUntil(lambda: dock.controller.workspace.linked_layers.current is not None)
     assert not again.isHidden()
     layer.undo()
-    dataset = loading(dock.data_controls.measure_panel.measure)
+    dataset = loading(dock.data_controls.measure_panel.measure_button)
     assert again.isHidden()
     before = measured(dataset, "area").copy()
     layer.contour = 1  # a look is no edit

@@ -80,7 +80,7 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     file = FileSource(plate / "cells.csv")
     assert request_labels_join(file, viewer) is file  # its rows are of no twelve images
     # A label that is painted on is told by the name of its image.
-    again = person.dock.data_controls.relink
+    again = person.dock.data_controls.relink_panel
     assert again.isHidden()
     person.press_escape()
     viewer.layers.selection.active = linked.labels
@@ -108,13 +108,13 @@ def test_the_plate_on_show_stays_when_a_column_comes(
     widget = PlateWidget(viewer)
     qtbot.addWidget(widget)
     widget.show()
-    widget.plate.setCurrentText("p2")
+    widget.plate_choice.setCurrentText("p2")
     session.add_columns(Dataset.with_map_column, "score", np.arange(40.0))
-    assert widget.plate.currentText() == "p2"
+    assert widget.plate_choice.currentText() == "p2"
     worlds.drag(qtbot, widget, (0, 0), (1, 1))
     assert widget.state.text() == "Run the game first: a click then selects."
     path = answer(tmp_path / "plate.svg")
-    widget.saved.click()
+    widget.save_button.click()
     assert widget.state.text() == "Saved as plate.svg."
     assert ">p2<" in path.read_text()
     session.selection.select_points(np.arange(4))

@@ -154,14 +154,14 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     session.selection.select_points(np.array([3]))
     viewer.layers.remove(nuclei)
     qtbot.waitUntil(lambda: dock.controller.workspace.linked_layers.current is None)
-    told = dock.data_controls.relink.text.text()
+    told = dock.data_controls.relink_panel.text.text()
     assert "The labels 'nuclei' of these objects are not open" in told
     click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
     TeachWidget(viewer).close()  # another dock does not take them along
     columns = "intensity_mean", "intensity_max"
     load(lambda: dock.controller.reading.reload_with_options(columns=columns))
-    assert dock.data_controls.relink.text.text() == told  # however they are read
+    assert dock.data_controls.relink_panel.text.text() == told  # however they are read
     view = dock.workspace.map_tree.to_saved_session().maps[0].view
     assert view["layers"]["labels"]["name"] == "nuclei"
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
@@ -176,7 +176,7 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
     levels = [labels, labels[::2, ::2], labels[::4, ::4]]
     pyramid = viewer.add_labels(levels, name="nuclei", multiscale=True)
     viewer.add_image(labels / 7.0, name="dapi")
-    load(dock.data_controls.measure_panel.measure.click)
+    load(dock.data_controls.measure_panel.measure_button.click)
     play()
     objects = session.dataset.objects
     assert objects.boxes.max() > pyramid.data[1].shape[0]  # the finest was measured
@@ -234,10 +234,12 @@ def select_over_the_image(qtbot, seen, session, is_stack):
     viewer.dims.set_point(0, 1)
     dock.data_fold.set_expanded(True)
     if is_stack:
-        qtbot.waitUntil(lambda: dock.data_controls.measure_panel.axis.isVisibleTo(dock))
-        dock.data_controls.measure_panel.axis.value = "z"
+        qtbot.waitUntil(
+            lambda: dock.data_controls.measure_panel.axis_choice.isVisibleTo(dock)
+        )
+        dock.data_controls.measure_panel.axis_choice.value = "z"
     with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data_controls.measure_panel.measure.click()
+        dock.data_controls.measure_panel.measure_button.click()
     dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     viewer.scene.camera.center, viewer.scene.camera.zoom = (20.0, 20.0), 8.0
@@ -268,7 +270,7 @@ def select_over_the_image(qtbot, seen, session, is_stack):
 
 
 def click_level(qtbot, dock, place, modifier=NONE):
-    levels = dock.display_controls.legend.levels
+    levels = dock.display_controls.legend.level_table
     dock.show()
     qtbot.waitUntil(levels.isVisible)
     qtbot.settle()

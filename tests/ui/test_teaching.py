@@ -42,41 +42,41 @@ def teach(qtbot, viewer, workspace, play):
 def new(qtbot, teach, rows, name):
     """Select points, press New class, and type a name."""
     teach.workspace.session.selection.select_points(np.asarray(rows))
-    QTest.mouseClick(teach.new, LEFT)
-    *_, editor = teach.classes.findChildren(QLineEdit)  # the former may go later
+    QTest.mouseClick(teach.new_button, LEFT)
+    *_, editor = teach.class_table.findChildren(QLineEdit)  # the former may go later
     editor.selectAll()
     QTest.keyClicks(editor, name)
     QTest.keyClick(editor, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: name in column(teach.classes, 0))
+    qtbot.waitUntil(lambda: name in column(teach.class_table, 0))
 
 
 def test_a_name_that_is_being_typed_is_for_its_own_class(qtbot, teach, session):
     """Also where a larger one comes to stand above it meanwhile."""
-    head = teach.classes.horizontalHeader()
+    head = teach.class_table.horizontalHeader()
     head.setSortIndicator(1, Qt.SortOrder.DescendingOrder)
     session.selection.select_points(np.arange(0, 8, 2))
-    teach.new.click()  # which leaves the keyboard where it is
-    *_, editor = teach.classes.findChildren(QLineEdit)
+    teach.new_button.click()  # which leaves the keyboard where it is
+    *_, editor = teach.class_table.findChildren(QLineEdit)
     editor.setText("even")
     session.clusters.make_cluster(np.arange(1, 12, 2), "another")
-    assert teach.classes.is_editing
+    assert teach.class_table.is_editing
     assert editor.text() == "even"
     session.selection.select_points(np.arange(13, 20, 2))
-    teach.new.click()
-    qtbot.waitUntil(lambda: len(column(teach.classes, 0)) == 3)
+    teach.new_button.click()
+    qtbot.waitUntil(lambda: len(column(teach.class_table, 0)) == 3)
     groups = session.clusters.state.annotation.groups
     assert [one.name for one in groups.values()] == ["even", "another", "Group 2"]
     rows = session.clusters.clustering.rows_in_cluster(min(groups)).tolist()
     assert rows == [0, 2, 4, 6]
     saved = session.to_saved_map()
     saved = replace(saved, dataset=saved.dataset.subset(np.ones(40, bool)))
-    teach.classes.edit_first_cell(min(groups))
-    *_, editor = teach.classes.findChildren(QLineEdit)
+    teach.class_table.edit_first_cell(min(groups))
+    *_, editor = teach.class_table.findChildren(QLineEdit)
     editor.setText("of the former data")
     session.restore(saved)  # a session that was being read meanwhile
     QTest.keyClick(editor, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: not teach.classes.is_editing)
-    assert {*column(teach.classes, 0)} == {"even", "another", "Group 2"}
+    qtbot.waitUntil(lambda: not teach.class_table.is_editing)
+    assert {*column(teach.class_table, 0)} == {"even", "another", "Group 2"}
 
 
 def filled(qtbot, teach):
@@ -86,34 +86,34 @@ def filled(qtbot, teach):
 
 
 def learn(qtbot, teach):
-    qtbot.waitUntil(teach.learn.isVisible)
-    QTest.mouseClick(teach.learn, LEFT)
-    qtbot.waitUntil(lambda: teach.learn.text() == "Learn")
+    qtbot.waitUntil(teach.learn_button.isVisible)
+    QTest.mouseClick(teach.learn_button, LEFT)
+    qtbot.waitUntil(lambda: teach.learn_button.text() == "Learn")
 
 
 def test_selections_become_examples_and_come_back(qtbot, teach, session, dock):
     session.selection.clear()
-    QTest.mouseClick(teach.new, LEFT)
+    QTest.mouseClick(teach.new_button, LEFT)
     assert teach.state.text().startswith("Select some points first")
     new(qtbot, teach, [0, 2, 4], "even")
     assert "another class" in teach.state.text()
     new(qtbot, teach, [4, 1], "odd")
-    assert column(teach.classes, 1) == ["2", "2"]
+    assert column(teach.class_table, 1) == ["2", "2"]
     assert teach.state.text().startswith("Press Learn: ")
     session.selection.clear()  # else the map shows the others fainter
     colors = dock.controller.scene.map_layers.points.face_color
-    for place, name in enumerate(column(teach.classes, 0)):  # as on the map
+    for place, name in enumerate(column(teach.class_table, 0)):  # as on the map
         (cluster,) = (c.id for c in session.clusters.clusters if c.name == name)
         on_map = colors[session.clusters.labels == cluster][0]
-        swatch = QColor(teach.classes.item(place, 0).data(COLOR)).getRgbF()
+        swatch = QColor(teach.class_table.item(place, 0).data(COLOR)).getRgbF()
         assert swatch[:3] == pytest.approx(on_map[:3], abs=0.01)
     session.selection.select_points(np.array([3, 5]))
-    at = teach.classes.visualRect(teach.classes.model().index(1, 1)).center()
-    QTest.mouseClick(teach.classes.viewport(), LEFT, pos=at)
-    QTest.mouseClick(teach.add, LEFT)
-    assert column(teach.classes, 1) == ["2", "4"]
+    at = teach.class_table.visualRect(teach.class_table.model().index(1, 1)).center()
+    QTest.mouseClick(teach.class_table.viewport(), LEFT, pos=at)
+    QTest.mouseClick(teach.add_button, LEFT)
+    assert column(teach.class_table, 1) == ["2", "4"]
     session.clusters.undo()
-    assert column(teach.classes, 1) == ["2", "2"]
+    assert column(teach.class_table, 1) == ["2", "2"]
 
 
 def test_learning_colours_the_map_and_doubtful_points_become_examples(
@@ -125,8 +125,8 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     told = teach.state.text()
     assert told.startswith("100% (")
     assert "of unseen examples are classified correctly (by chance 50%" in told
-    assert column(teach.classes, 2) == ["100%", "100%"]
-    names, book = column(teach.doubtful, 0), session.clusters
+    assert column(teach.class_table, 2) == ["100%", "100%"]
+    names, book = column(teach.doubtful_table, 0), session.clusters
     said = book.state.annotation
     ids = {group.name: number for number, group in said.groups.items()}
     expected = learned_classes.find_least_confident_points(
@@ -134,20 +134,22 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     )
     assert names == session.dataset.obs.index[expected].tolist()
     sure = session.dataset.obs["taught_confidence"].iloc[expected[0]]
-    assert column(teach.doubtful, 2)[0] == f"{sure:.0%}"
-    at = teach.doubtful.visualRect(teach.doubtful.model().index(0, 0)).center()
-    QTest.mouseClick(teach.doubtful.viewport(), LEFT, pos=at)
+    assert column(teach.doubtful_table, 2)[0] == f"{sure:.0%}"
+    at = teach.doubtful_table.visualRect(
+        teach.doubtful_table.model().index(0, 0)
+    ).center()
+    QTest.mouseClick(teach.doubtful_table.viewport(), LEFT, pos=at)
     assert session.selection.rows.tolist() == [expected[0]]
     given = session.dataset.obs["taught"].iloc[expected[0]]
-    teach.classes.select_keys([ids[given]])
-    QTest.mouseClick(teach.add, LEFT)
+    teach.class_table.select_keys([ids[given]])
+    QTest.mouseClick(teach.add_button, LEFT)
     assert book.clustering.names_by_point[expected[0]] == given
     assert teach.state.text() == module.OUTDATED
-    assert names[0] not in column(teach.doubtful, 0)
+    assert names[0] not in column(teach.doubtful_table, 0)
     book.remove_annotation(ids["even"])
     session.selection.clear()
     odd = dock.controller.scene.map_layers.points.face_color[1]
-    swatch = QColor(teach.classes.item(0, 0).data(COLOR)).getRgbF()
+    swatch = QColor(teach.class_table.item(0, 0).data(COLOR)).getRgbF()
     assert swatch[:3] == pytest.approx(odd[:3], abs=0.01)  # as on the map still
 
 
@@ -167,15 +169,15 @@ def test_what_fails_is_told_and_learning_is_stopped_by_other_data(
     learn(qtbot, teach)
     assert teach.state.text().startswith("The disk is gone.")
     monkeypatch.setattr(learned_classes, "learn_from_examples", endless)
-    QTest.mouseClick(teach.learn, LEFT)
+    QTest.mouseClick(teach.learn_button, LEFT)
     qtbot.waitUntil(lambda: teach.state.text() == "Learning (50%) …")
-    QTest.mouseClick(teach.learn, LEFT)
-    assert teach.learn.text() == "Learn"
-    QTest.mouseClick(teach.learn, LEFT)
+    QTest.mouseClick(teach.learn_button, LEFT)
+    assert teach.learn_button.text() == "Learn"
+    QTest.mouseClick(teach.learn_button, LEFT)
     session.load(replace(dataset))
     assert teach.state.text().startswith(module.OTHER_DATA)
     assert "taught" not in session.dataset.obs
-    assert column(teach.classes, 0) == []
+    assert column(teach.class_table, 0) == []
 
 
 def test_what_is_learned_a_second_time_is_seen_everywhere(

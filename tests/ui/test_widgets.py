@@ -38,19 +38,19 @@ def chosen(qtbot, widget, session, answer, tmp_path):
     snapshot = replace(result.snapshot, embedding=session.dataset.X[:, :2])
     result = replace(result, snapshot=snapshot)
     write_result(session.dataset, result, path)
-    assert not widget.predict.isVisible()
-    click(widget.file)
-    assert widget.file.isHidden()
-    qtbot.waitUntil(widget.predict.isVisible)
+    assert not widget.predict_button.isVisible()
+    click(widget.open_button)
+    assert widget.open_button.isHidden()
+    qtbot.waitUntil(widget.predict_button.isVisible)
     return widget
 
 
 def test_a_reference_colours_the_map_by_its_labels(
     qtbot, chosen, session, dock, inspector
 ):
-    assert chosen.label.currentText() == "cell_type"
+    assert chosen.label_choice.currentText() == "cell_type"
     assert chosen.state.text() == "reference.h5ad: 40 cells. Choose what is predicted."
-    click(chosen.predict)
+    click(chosen.predict_button)
     qtbot.waitUntil(lambda: session.look.color_by == "cell_type_predicted")
     obs = session.dataset.obs
     right = obs["cell_type_predicted"].astype(str) == obs["cell_type"].astype(str)
@@ -71,7 +71,7 @@ def test_cells_are_placed_among_those_of_the_reference(
     qtbot, chosen, session, dock, viewer, workspace
 ):
     own = session.snapshot.embedding
-    click(chosen.place)
+    click(chosen.place_button)
     qtbot.waitUntil(lambda: session.placed_on is not None)
     assert session.look.color_by == "cell_type_predicted_or_unlike"
     assert "takes you back" in chosen.state.text()
@@ -102,9 +102,9 @@ def test_cells_come_onto_a_published_map(
     play()
     places = atlas.obsm["X_umap"] = 3 * atlas.obsm["X_pca"][:, :2]
     atlas.write_h5ad(answer(tmp_path / "atlas.h5ad"))
-    click(widget.file)
+    click(widget.open_button)
     qtbot.waitUntil(lambda: "atlas.h5ad: 40 cells" in widget.state.text())
-    click(widget.place)
+    click(widget.place_button)
     qtbot.waitUntil(lambda: session.placed_on is not None)
     cells = session.placed_on.cells
     for axis, given in enumerate(places.T):
@@ -127,17 +127,17 @@ def test_what_fails_is_told_and_it_can_be_cancelled(
             yield Stage("Placing the new cells", 0.5)
 
     monkeypatch.setattr(reference, "predict_labels", predict)
-    chosen.label.setCurrentText("embedding_game_cluster")
-    chosen.correct.setChecked(True)
-    click(chosen.predict)
+    chosen.label_choice.setCurrentText("embedding_game_cluster")
+    chosen.correct_box.setChecked(True)
+    click(chosen.predict_button)
     qtbot.waitUntil(lambda: "No gene fits" in chosen.state.text())
     assert asked == [("reference.h5ad", "embedding_game_cluster", True)]
-    click(chosen.predict)
+    click(chosen.predict_button)
     qtbot.waitUntil(lambda: chosen.state.text() == "Placing the new cells (50%) …")
-    assert chosen.predict.isHidden()
-    click(chosen.cancel)
+    assert chosen.predict_button.isHidden()
+    click(chosen.cancel_button)
     assert "Choose what is predicted" in chosen.state.text()
-    click(chosen.predict)
+    click(chosen.predict_button)
     session.load(dataset)  # no genes
-    assert chosen.file.isHidden()
+    assert chosen.open_button.isHidden()
     assert session.dataset.added == {}

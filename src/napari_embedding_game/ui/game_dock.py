@@ -218,7 +218,7 @@ class GameDock(MapWidget):
         self.trust_fold = FoldingSection(TRUST, self.trust_controls, self.timeline)
         self.look_fold = FoldingSection("Look", self.display_controls.more)
         folds = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
-        notices = self.data_controls.breadcrumb, self.data_controls.relink
+        notices = self.data_controls.breadcrumb, self.data_controls.relink_panel
         looks = self.cluster_pane.search, self.display_controls, self.cluster_pane
         steered = (
             self.method_controls.steering,
@@ -282,7 +282,7 @@ class GameDock(MapWidget):
         )
         connect(run.show_save_time, store.saved)
         connect(self.tour.begin, data.start_panel.tour.clicked)
-        connect(self._scroll_to_top, data.relink.layer_missed)
+        connect(self._scroll_to_top, data.relink_panel.layer_missed)
         connect(self._show_trust_warning, trust.warnings_changed)
         self.selection_controls.show_active_tool(mouse.tool)
         edits.edit_name = self._edit_cluster_name

@@ -122,7 +122,7 @@ class DataControls(QWidget):
         self.columns_panel = ColumnsPanel(self._on_columns_changed)
         self.join_panel = JoinPanel(reading)
         self.measure_panel = MeasurePanel(reading)
-        self.relink = RelinkPanel(reading)
+        self.relink_panel = RelinkPanel(reading)
         self._lay_out_controls()
         self.measure_panel.objects_changed.connect(self._mark_next_button)
         connect = Connections(self).connect

@@ -38,9 +38,11 @@ class JoinPanel(LayerPanel):
         super().__init__(reading)
         fields = [(words, ChoiceBox(tip)) for words, tip in FIELDS]
         self._form = form_layout(*fields)
-        self.layer, self.column, self.picture = (box for _, box in fields)
-        self.layer.changed.connect(self._on_layer_chosen)
-        for box in (self.column, self.picture):
+        self.layer_choice, self.column_choice, self.picture_choice = (
+            box for _, box in fields
+        )
+        self.layer_choice.changed.connect(self._on_layer_chosen)
+        for box in (self.column_choice, self.picture_choice):
             box.changed.connect(self._on_column_or_picture_chosen)
         self.box.addLayout(self._form)
         self.box.addWidget(self.text)
@@ -65,7 +67,7 @@ class JoinPanel(LayerPanel):
         layers = selectable_labels_layers(self._viewer) if is_table else []
         self.setVisible(bool(layers))
         if not layers:  # keep no reference to a layer
-            self.layer.set_choices([(NO_LAYER, None)])
+            self.layer_choice.set_choices([(NO_LAYER, None)])
             return
         join, request = self._join, self._join.request
         is_about = bool(join.sentences or join.refusal)
@@ -73,11 +75,11 @@ class JoinPanel(LayerPanel):
         columns = [(name, name) for name in join.columns]
         pictures = [(" ".join(one), one) for one in join.pictures]
         named = [(x.name, x) for x in layers]
-        self.layer.set_choices([(NO_LAYER, None), *named], linked)
-        self.column.set_choices(
+        self.layer_choice.set_choices([(NO_LAYER, None), *named], linked)
+        self.column_choice.set_choices(
             [(CHOOSE, None), *columns], join.column or request.column
         )
-        self.picture.set_choices([(CHOOSE, None), *pictures], request.picture)
+        self.picture_choice.set_choices([(CHOOSE, None), *pictures], request.picture)
         self._form.setRowVisible(1, is_about and bool(columns))
         self._form.setRowVisible(2, is_about and bool(pictures))
         text = join.refusal or "\n".join(join.sentences) or OFFER
@@ -92,7 +94,10 @@ class JoinPanel(LayerPanel):
 
     def _on_column_or_picture_chosen(self, chosen: object) -> None:
         """Join again by the chosen column and picture."""
-        columns = {"column": self.column.value, "picture": self.picture.value}
+        columns = {
+            "column": self.column_choice.value,
+            "picture": self.picture_choice.value,
+        }
         self._join_with(replace(self._join.request, **columns, is_guess=False))
 
     def _join_with(self, request: JoinRequest | None) -> None:

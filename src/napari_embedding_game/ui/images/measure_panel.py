@@ -102,14 +102,14 @@ class MeasurePanel(LayerPanel):
         self._session, viewer = (session := reading.workspace.session), reading.viewer
         self._layer_connections = Connections(self)
         """Connections to the layers that can be chosen."""
-        self.labels = ChoiceBox(TIPS["labels"], self._update_choices)
-        self.axis = ChoiceBox(TIPS["axis"], self._on_axis_chosen)
+        self.labels_choice = ChoiceBox(TIPS["labels"], self._update_choices)
+        self.axis_choice = ChoiceBox(TIPS["axis"], self._on_axis_chosen)
         self._chosen_axes: WeakKeyDictionary[Layer, FirstAxis] = WeakKeyDictionary()
         """The first axes that a person chose, by layer."""
         self._inferred_axes: WeakKeyDictionary[Layer, tuple[Any, FirstAxis | None]]
         """The pixels that were examined, and their inferred first axis, by layer."""
         self._inferred_axes = WeakKeyDictionary()
-        self.images = vertical_box(spacing=2)
+        self.images_box = vertical_box(spacing=2)
         """A check box for each image that fits, and a reason for each that does not."""
         self._ticks: dict[Image, QCheckBox] = {}
         self._ticked_images: WeakKeyDictionary[Layer, WeakSet[Image]] = (
@@ -123,12 +123,12 @@ class MeasurePanel(LayerPanel):
         whole = "Leave out objects at the border"
         self.without_border = check_box(whole, TIPS["whole"])
         tip = TIPS["measure"]
-        self.measure = push_button("Measure objects", tip, self.measure_objects)
+        self.measure_button = push_button("Measure objects", tip, self.measure_objects)
         boxes = [*self.groups.values()]
         self._form = form_layout(
-            ("Objects", self.labels),
-            ("Measure in", widget_with_layout(self.images), TIPS["images"]),
-            ("First axis", self.axis),
+            ("Objects", self.labels_choice),
+            ("Measure in", widget_with_layout(self.images_box), TIPS["images"]),
+            ("First axis", self.axis_choice),
             (
                 "Measures",
                 widget_with_layout(
@@ -140,7 +140,7 @@ class MeasurePanel(LayerPanel):
             ("", self.without_border),
         )
         self._body = widget_with_layout(self._form)
-        for part in (self._body, self.text, self.measure):
+        for part in (self._body, self.text, self.measure_button):
             self.box.addWidget(part)
         hear, layers = self._connections.connect, viewer.layers
         hear(self.refresh, layers.events.inserted, layers.events.removed)
@@ -151,14 +151,14 @@ class MeasurePanel(LayerPanel):
     @property
     def can_measure(self) -> bool:
         """Whether a layer of objects is chosen."""
-        return self.labels.value is not None
+        return self.labels_choice.value is not None
 
     @property
     def first_axis(self) -> FirstAxis | None:
         """What the first axis of the labels is; None until it is chosen."""
-        labels = self.labels.value
+        labels = self.labels_choice.value
         is_flat = labels is None or finest_pixels(labels).ndim < 3
-        return "z" if is_flat else self.axis.value
+        return "z" if is_flat else self.axis_choice.value
 
     def refresh(self, event: object = None) -> None:
         """Offer the present layers as objects, preferring the selected layer."""
@@ -168,9 +168,9 @@ class MeasurePanel(LayerPanel):
         )
         objects = [*(x for x in images if _is_mask_image(x)), *labels]
         selected = [x for x in objects if x in self._viewer.layers.selection]
-        present = [x for x in objects if x is self.labels.value]
+        present = [x for x in objects if x is self.labels_choice.value]
         first = selected if len(selected) == 1 else present or selected or objects[::-1]
-        self.labels.set_choices([(x.name, x) for x in objects], *first)
+        self.labels_choice.set_choices([(x.name, x) for x in objects], *first)
         self._layer_connections.close()
         for layer in (*images, *labels):
             for name in (*TRANSFORM_FIELDS, "data", "name", "blending"):
@@ -186,35 +186,35 @@ class MeasurePanel(LayerPanel):
         """
         chosen = [image for image, tick in self._ticks.items() if tick.isChecked()]
         return ObjectLayers(
-            labels, tuple(chosen if labels is self.labels.value else ())
+            labels, tuple(chosen if labels is self.labels_choice.value else ())
         )
 
     def features_source_and_layers(
         self, labels: Labels
     ) -> tuple[FeaturesSource, ObjectLayers]:
         """Return a source that reads a Labels layer's feature table, and its layers."""
-        axis = self.first_axis if labels is self.labels.value else None
+        axis = self.first_axis if labels is self.labels_choice.value else None
         request = JoinRequest(labels.name, finest_pixels(labels), axis or "z")
         source = FeaturesSource(labels.features.copy(), labels.name, request)
         return source, self.layers_with_ticked_images(labels)
 
     def _update_choices(self, event: object = None) -> None:
         """Update images, first axis and texts to the chosen labels."""
-        labels, has_data = self.labels.value, self._session.dataset is not None
+        labels, has_data = self.labels_choice.value, self._session.dataset is not None
         all_images = selectable_image_layers(self._viewer)
         images = [x for x in all_images if x is not labels]
         self.setVisible(self.can_measure or bool(all_images and not has_data))
         self._body.setVisible(self.can_measure)
         # Without data the Run button measures.
-        self.measure.setVisible(self.can_measure and has_data)
+        self.measure_button.setVisible(self.can_measure and has_data)
         self._list_images(labels, images if self.can_measure else [])
         self._form.setRowVisible(1, bool(images))
         n_axes = 0 if labels is None else finest_pixels(labels).ndim
         if labels is not None and n_axes == 3:
             axis = self._chosen_axes.get(labels) or self._infer_first_axis(labels)
-            self.axis.set_choices(AXES if axis else (NOT_CHOSEN, *AXES), axis)
+            self.axis_choice.set_choices(AXES if axis else (NOT_CHOSEN, *AXES), axis)
         else:
-            self.axis.set_choices(AXES[-1:])
+            self.axis_choice.set_choices(AXES[-1:])
         self._form.setRowVisible(2, n_axes >= 3)
         self._update_text()
 
@@ -223,7 +223,7 @@ class MeasurePanel(LayerPanel):
 
         An image that does not fit the labels is listed with the reason.
         """
-        clear_layout(self.images)
+        clear_layout(self.images_box)
         self._ticks, ticked = {}, self._ticked_images.get(labels) if images else None
         if ticked is None and images:
             ticked = propose_measurement_images(
@@ -231,7 +231,7 @@ class MeasurePanel(LayerPanel):
             )
         for image in images:
             if reason := misfit_reason(image, labels):
-                self.images.addWidget(Text(f"{image.name} ({reason})"))
+                self.images_box.addWidget(Text(f"{image.name} ({reason})"))
                 continue
             n = (
                 1
@@ -248,16 +248,16 @@ class MeasurePanel(LayerPanel):
             self._ticks[image] = tick = QCheckBox(many if n > 1 else image.name)
             tick.setChecked(image in ticked)
             tick.toggled.connect(self._on_image_ticked)
-            self.images.addWidget(tick)
+            self.images_box.addWidget(tick)
 
     def _update_text(self) -> None:
         """Show what will be measured, or what has to be chosen first."""
-        labels = self.labels.value
+        labels = self.labels_choice.value
         has_images = labels is not None and bool(
             self.layers_with_ticked_images(labels).images
         )
         target = "objects" if has_images else "shape only"
-        self.measure.setText(f"Measure {target}")
+        self.measure_button.setText(f"Measure {target}")
         if labels is None:
             self.text.show_text(HOW)
         elif self.first_axis is None:
@@ -280,14 +280,14 @@ class MeasurePanel(LayerPanel):
 
     def _on_axis_chosen(self, axis: FirstAxis | None) -> None:
         """Note the first axis that a person chose for the labels."""
-        if self.labels.value is not None and axis is not None:
-            self._chosen_axes[self.labels.value] = axis
+        if self.labels_choice.value is not None and axis is not None:
+            self._chosen_axes[self.labels_choice.value] = axis
             self._reading.workspace.trouble.emit("")
         self._update_text()
 
     def _on_image_ticked(self) -> None:
         """Note the ticked images, and cut pictures of a table's rows out of them."""
-        labels = self.labels.value
+        labels = self.labels_choice.value
         self._ticked_images[labels] = WeakSet(
             self.layers_with_ticked_images(labels).images
         )
@@ -305,7 +305,7 @@ class MeasurePanel(LayerPanel):
 
         Without a known first axis a message asks for it instead.
         """
-        labels, axis = self.labels.value, self.first_axis
+        labels, axis = self.labels_choice.value, self.first_axis
         if axis is None:
             self._reading.workspace.trouble.emit(CHOOSE_AXIS.format(labels.name))
             return

@@ -40,16 +40,16 @@ class LegendView(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.text = Text()
-        self.levels = Table(
+        self.level_table = Table(
             *(
                 TableColumn("Level", CLICK_TIP),
                 TableColumn("Points", "", "{:,}".format),
             ),
             max_rows=MAX_ROWS,
         )
-        self.levels.rows_picked.connect(self._on_level_rows_picked)
-        self.scale = _ColorScale(self)
-        parts = self.levels, self.scale, self.text
+        self.level_table.rows_picked.connect(self._on_level_rows_picked)
+        self.color_scale = _ColorScale(self)
+        parts = self.level_table, self.color_scale, self.text
         self.setLayout(vertical_box(*parts, margins=(0, 2, 0, 0)))
         self.show_coloring(UNCOLORED)
 
@@ -58,19 +58,19 @@ class LegendView(QWidget):
         is_scale = coloring.limits is not None
         has_levels = bool(coloring.levels)
         self.text.show_text("" if has_levels else coloring.title)
-        self.scale.setVisible(is_scale)
-        self.levels.setVisible(has_levels)
+        self.color_scale.setVisible(is_scale)
+        self.level_table.setVisible(has_levels)
         if is_scale:
-            self.scale.show_scale(coloring)
+            self.color_scale.show_scale(coloring)
         elif has_levels:
-            self.levels.set_first_heading(coloring.title)
+            self.level_table.set_first_heading(coloring.title)
             frame = pd.DataFrame(coloring.levels, columns=["level", "points"])
-            self.levels.show_frame(
+            self.level_table.show_frame(
                 frame, dict(enumerate(to_hex_colors(coloring.colors)))
             )
 
     def _on_level_rows_picked(self, indices: list[int], is_added: bool) -> None:
-        self.levels.select_keys(())  # the same row can be clicked again
+        self.level_table.select_keys(())  # the same row can be clicked again
         for index in indices:
             self.level_picked.emit(index, is_added)
 

@@ -51,15 +51,15 @@ class PlateWidget(MapTool):
         """The metadata columns with a single value for each well."""
         self.texts: dict[Well, str] = {}
         """The tooltip of each well on show."""
-        self.plate = ChoiceBox("", self._show_wells)
-        self.plate.setAccessibleName("Plate")
-        self.saved = push_button("Save plot…", SAVE_TIP, self._save_plot)
+        self.plate_choice = ChoiceBox("", self._show_wells)
+        self.plate_choice.setAccessibleName("Plate")
+        self.save_button = push_button("Save plot…", SAVE_TIP, self._save_plot)
         self.canvas = PlotCanvas(self._well_tooltip, can_drag=True)
         self.canvas.clicked.connect(
             lambda x, y, adds: self._select_wells(x, y, x, y, adds)
         )
         self.canvas.dragged.connect(self._select_wells)
-        head = horizontal_box(self.plate, None, self.saved, stretched=())
+        head = horizontal_box(self.plate_choice, None, self.save_button, stretched=())
         self.lay_out_parts(head, self.state, self.canvas)
         self.main_layout.setStretchFactor(self.canvas, 1)
         self.connect_while_open(
@@ -79,9 +79,11 @@ class PlateWidget(MapTool):
         self._plates_dataset = dataset = self._session.dataset
         self._plates = plates = () if dataset is None else find_plates(dataset)
         self._columns = list_well_columns(dataset, plates) if dataset and plates else []
-        self.plate.set_choices((one.name or "No plate", one.name) for one in plates)
-        self.plate.setVisible(len(plates) > 1)
-        for widget in (self.saved, self.canvas):
+        self.plate_choice.set_choices(
+            (one.name or "No plate", one.name) for one in plates
+        )
+        self.plate_choice.setVisible(len(plates) > 1)
+        for widget in (self.save_button, self.canvas):
             widget.setVisible(bool(plates))
         self._show_wells()
 
@@ -96,7 +98,7 @@ class PlateWidget(MapTool):
             self.canvas.show_plot(None)
         if not plates or not self._session.shows_dataset(dataset):
             return
-        number, clusters = self.plate.currentIndex(), self._session.clusters
+        number, clusters = self.plate_choice.currentIndex(), self._session.clusters
         plate, by_id = plates[number], clusters.clustering.by_id
         chosen = [c for c in self._clusters if c in by_id]
         self.state.show_text("" if chosen else CHOOSE)
@@ -154,7 +156,7 @@ class PlateWidget(MapTool):
         elif not wells:
             session.selection.clear()
         else:
-            plate = self._plates[self.plate.currentIndex()]
+            plate = self._plates[self.plate_choice.currentIndex()]
             points = np.zeros(len(session.snapshot.embedding), bool)
             points[np.concatenate([plate.wells[well] for well in wells])] = True
             session.selection.toggle_points(points, is_added=is_added)

@@ -64,18 +64,24 @@ class ReferenceWidget(MapTool):
             self, self._on_job_returned, self._on_job_failed, self.show_stage
         )
         self._reference: ReferenceMap | None = None
-        self.file = push_button("Open a reference…", "", self._choose_reference_file)
-        self.cancel = push_button("Cancel", TIPS["cancel"], self._stop_and_reset)
-        self.label = ChoiceBox(TIPS["label"])
-        self.predict = push_button("Predict", TIPS["predict"], self._predict_labels)
-        self.place = push_button("Place on its map", TIPS["place"], self._place_cells)
-        self.correct = check_box("Remove a batch effect", TIPS["correct"])
+        self.open_button = push_button(
+            "Open a reference…", "", self._choose_reference_file
+        )
+        self.cancel_button = push_button("Cancel", TIPS["cancel"], self._stop_and_reset)
+        self.label_choice = ChoiceBox(TIPS["label"])
+        self.predict_button = push_button(
+            "Predict", TIPS["predict"], self._predict_labels
+        )
+        self.place_button = push_button(
+            "Place on its map", TIPS["place"], self._place_cells
+        )
+        self.correct_box = check_box("Remove a batch effect", TIPS["correct"])
         self._connections.connect(self._stop_and_reset, self._session.dataset_changed)
         rows = (
-            horizontal_box(self.file, self.cancel),
-            horizontal_box(self.label, self.predict),
+            horizontal_box(self.open_button, self.cancel_button),
+            horizontal_box(self.label_choice, self.predict_button),
         )
-        self.lay_out_parts(*rows, self.place, self.correct, self.state)
+        self.lay_out_parts(*rows, self.place_button, self.correct_box, self.state)
         self._stop_and_reset()
 
     def _stop_and_reset(self, event: object = None) -> None:
@@ -96,13 +102,20 @@ class ReferenceWidget(MapTool):
         """Show the widgets that can be used now, and mark the next button."""
         dataset, is_busy = self._session.dataset, self._jobs.is_busy
         can_ask = dataset is not None and dataset.has_expression and not is_busy
-        self.file.setVisible(can_ask)
-        self.cancel.setVisible(is_busy)
+        self.open_button.setVisible(can_ask)
+        self.cancel_button.setVisible(is_busy)
         has_reference = self._reference is not None
-        set_role(self.file, "" if has_reference else "main")
-        set_role(self.predict, "main" if has_reference else "")
-        for widget in (self.label, self.predict, self.place, self.correct):
-            widget.setVisible(has_reference and can_ask and bool(self.label.choices))
+        set_role(self.open_button, "" if has_reference else "main")
+        set_role(self.predict_button, "main" if has_reference else "")
+        for widget in (
+            self.label_choice,
+            self.predict_button,
+            self.place_button,
+            self.correct_box,
+        ):
+            widget.setVisible(
+                has_reference and can_ask and bool(self.label_choice.choices)
+            )
 
     def _choose_reference_file(self) -> None:
         """Ask for a file, and load the reference in it."""
@@ -113,7 +126,7 @@ class ReferenceWidget(MapTool):
     def _on_reference_loaded(self, reference: ReferenceMap) -> None:
         self._reference = reference
         columns = reference.dataset.level_columns
-        self.label.set_choices(
+        self.label_choice.set_choices(
             zip(columns, columns, strict=True), suggest_label(reference)
         )
         self._stop_and_reset()
@@ -128,8 +141,8 @@ class ReferenceWidget(MapTool):
         self, work: Callable[..., Stages[Any]], on_result: Callable[[Any], None]
     ) -> None:
         """Run ``work`` on the dataset and the reference in another thread."""
-        inputs = self._session.dataset, self._reference, self.label.value
-        is_corrected = self.correct.isChecked()
+        inputs = self._session.dataset, self._reference, self.label_choice.value
+        is_corrected = self.correct_box.isChecked()
         self._submit(partial(work, *inputs, correct_batch=is_corrected), on_result)
 
     def _on_cells_placed(self, cells: PlacedCells) -> None:

@@ -63,13 +63,13 @@ class TeachWidget(MapTool):
         self._learning_job = JobRunner(
             self, self._on_learned, self._on_learning_failed, self.show_stage
         )
-        self.classes = Table(
+        self.class_table = Table(
             TableColumn("Class", "Double-click to type another name.", is_edited=True),
             TableColumn("Examples", "How many points say what this class is.", str),
             TableColumn("Correct", HOW_TESTED, share_text),
             max_rows=MAX_CLASSES,
         )
-        self.doubtful = Table(
+        self.doubtful_table = Table(
             TableColumn(
                 "Least sure", "Points whose class is least sure: these teach most."
             ),
@@ -77,16 +77,20 @@ class TeachWidget(MapTool):
             TableColumn("Sure", "Probability of the class.", share_text),
             is_many=True,
         )
-        self.new = push_button("New class", NEW_TIP, self._make_class_of_selection)
-        self.add = push_button("Add selection", ADD_TIP, self._add_selection_to_class)
-        self.learn = push_button(
+        self.new_button = push_button(
+            "New class", NEW_TIP, self._make_class_of_selection
+        )
+        self.add_button = push_button(
+            "Add selection", ADD_TIP, self._add_selection_to_class
+        )
+        self.learn_button = push_button(
             "Learn", LEARN_TIP, self._start_or_stop_learning, "main"
         )
-        self.classes.cell_edited.connect(
+        self.class_table.cell_edited.connect(
             partial(self._try_edit, session.clusters.rename)
         )
         select = session.selection.select_points
-        self.doubtful.rows_picked.connect(
+        self.doubtful_table.rows_picked.connect(
             lambda rows, _: select(np.array(rows, np.intp))
         )
         self._connections.connect(self._on_dataset_changed, session.dataset_changed)
@@ -96,14 +100,14 @@ class TeachWidget(MapTool):
             self._update_buttons_and_text, session.selection.changed
         )
         self.lay_out_parts(
-            self.classes,
-            horizontal_box(self.new, self.add, self.learn),
+            self.class_table,
+            horizontal_box(self.new_button, self.add_button, self.learn_button),
             self.state,
-            self.doubtful,
+            self.doubtful_table,
         )
         rows = QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum
-        self.classes.setSizePolicy(*rows)
-        self.main_layout.setStretchFactor(self.doubtful, 1)
+        self.class_table.setSizePolicy(*rows)
+        self.main_layout.setStretchFactor(self.doubtful_table, 1)
 
     def update_view(self) -> None:
         """Update both tables, buttons and text."""
@@ -118,11 +122,11 @@ class TeachWidget(MapTool):
         session = self._session
         key = self._try_edit(session.clusters.make_cluster, session.selection.points)
         if key is not None:
-            self.classes.edit_first_cell(key)
+            self.class_table.edit_first_cell(key)
 
     def _add_selection_to_class(self) -> None:
         """Add the selected points to the examples of the chosen class."""
-        session, chosen = self._session, self.classes.selected_keys()
+        session, chosen = self._session, self.class_table.selected_keys()
         if session.selection.is_empty or not chosen:
             self._update_buttons_and_text(NOTHING_SELECTED)
         else:
@@ -170,7 +174,7 @@ class TeachWidget(MapTool):
         text = OTHER_DATA if self._learning_job.is_busy else ""
         self._learning_job.stop()
         self._learned = None
-        self.classes.close_open_editor()
+        self.class_table.close_open_editor()
         self.update_view()
         self._update_buttons_and_text(text)
 
@@ -217,9 +221,11 @@ class TeachWidget(MapTool):
         )
         on_map = self._class_colors()
         names = {i: group.name for i, group in groups.items() if group.name in on_map}
-        self.classes.show_frame(frame, {i: on_map[name] for i, name in names.items()})
-        if not self.classes.selected_keys():
-            self.classes.select_keys([*groups][:1])
+        self.class_table.show_frame(
+            frame, {i: on_map[name] for i, name in names.items()}
+        )
+        if not self.class_table.selected_keys():
+            self.class_table.select_keys([*groups][:1])
 
     def _class_colors(self) -> dict[str, str]:
         """Return the colours "#rrggbb" of classes on the map, by their names."""
@@ -251,7 +257,7 @@ class TeachWidget(MapTool):
             },
             index=rows,
         )
-        self.doubtful.show_frame(frame)
+        self.doubtful_table.show_frame(frame)
 
     def _update_buttons_and_text(self, message: str = "") -> None:
         """Update buttons, and show a message followed by the next step."""
@@ -260,14 +266,14 @@ class TeachWidget(MapTool):
             self._learning_job.is_busy,
         )
         can_learn = is_busy or (has_data and not self._refusal)
-        self.learn.setText("Stop" if is_busy else "Learn")
-        set_role(self.new, "" if can_learn else "main")
+        self.learn_button.setText("Stop" if is_busy else "Learn")
+        set_role(self.new_button, "" if can_learn else "main")
         for widget, is_shown in (
-            (self.new, has_data),
-            (self.learn, can_learn),
-            (self.classes, has_data and bool(self._annotation.groups)),
-            (self.add, bool(self._annotation.groups)),
-            (self.doubtful, self._taught_column is not None),
+            (self.new_button, has_data),
+            (self.learn_button, can_learn),
+            (self.class_table, has_data and bool(self._annotation.groups)),
+            (self.add_button, bool(self._annotation.groups)),
+            (self.doubtful_table, self._taught_column is not None),
         ):
             widget.setVisible(is_shown)
         if not is_busy:
