@@ -178,8 +178,8 @@ class MapLayers:
         snapshot: Snapshot,
         style: PointStyle,
         *,
-        follows: bool = True,
-        settles: bool = False,
+        follows_extent: bool = True,
+        is_immediate: bool = False,
         corners: NDArray[np.floating] | None = None,
     ) -> bool:
         """Show the points and landmarks of a snapshot; return whether it was possible.
@@ -187,8 +187,8 @@ class MapLayers:
         It is not where the layer has another number of points, or where a position is
         not finite, which would break the camera.
 
-        ``follows``: whether the frame follows the extent of the map, or of ``corners``
-        (2, d) instead; ``settles``: whether it does so at once.
+        ``follows_extent``: whether the frame follows the extent of the map, or of
+        ``corners`` (2, d) instead; ``is_immediate``: whether it does so at once.
         """
         n_points, n_components = snapshot.embedding.shape
         if self.points is None or len(self.points.data) != n_points:
@@ -204,14 +204,14 @@ class MapLayers:
                 return False
             self._snapshot, self._corners = snapshot, corners
             embedding = self._displayed_coordinates(snapshot.embedding)
-            if follows or not self.frame.is_fitted:
+            if follows_extent or not self.frame.is_fitted:
                 seen = (
                     embedding
                     if corners is None
                     else self._displayed_coordinates(corners)
                 )
-                settles = settles or snapshot.finished or corners is not None
-                self.frame.follow_extent(seen, is_immediate=settles)
+                is_immediate = is_immediate or snapshot.finished or corners is not None
+                self.frame.follow_extent(seen, is_immediate=is_immediate)
             self.frame.write_world_positions(embedding, self.points.data, self._axes)
         was_blank = self._is_blank
         self._pictures[POINTS_NAME].show_points(
@@ -312,7 +312,7 @@ class MapLayers:
         if layer is None or not self.frame.is_fitted:
             return None
         projection = layer_projection(self._viewer, layer)
-        return projection and projection.compose(
+        return projection and projection.compose_affine(
             self.frame.step_matrix, self.frame.origin
         )
 
@@ -360,20 +360,21 @@ class MapLayers:
         return np.subtract(corners[-1], corners[0])
 
     def position_at_pixel(
-        self, pixel: NDArray[np.floating], through: NDArray[np.floating]
+        self, pixel: NDArray[np.floating], same_depth_as: NDArray[np.floating]
     ) -> NDArray[np.floating] | None:
         """Return the position (d,) at a pixel (x, y), in units of the embedding.
 
-        In space it has the depth of ``through`` (d,), from which coordinates that are
-        not displayed are taken, too.  None where the pixel shows no part of the plane.
+        In space it has the depth of ``same_depth_as`` (d,), from which coordinates that
+        are not displayed are taken, too.  None where the pixel shows no part of the
+        plane.
         """
-        projection, near = self.projection(), self._displayed_coordinates(through)
+        projection, near = self.projection(), self._displayed_coordinates(same_depth_as)
         position = (
             None if projection is None else projection.position_at_pixel(pixel, near)
         )
         if position is None:
             return None
-        return np.append(position, through[len(position) :])[: len(through)]
+        return np.append(position, same_depth_as[len(position) :])[: len(same_depth_as)]
 
     # The camera, and the space next to images
 
@@ -600,19 +601,21 @@ class MapLayers:
         )
         self._layer_list.selection.active = active
 
-    def _release_points(self, name: str, *, is_left: bool = True) -> Points | None:
+    def _release_points(
+        self, name: str, *, shows_markers: bool = True
+    ) -> Points | None:
         """Forget a layer of points, and return the layer; it stays in napari.
 
-        ``is_left``: whether napari must render its points from now on.
+        ``shows_markers``: whether napari must render its points from now on.
         """
         picture = self._pictures.pop(name, None)
         if picture is None:
             return None
-        picture.close(is_left=is_left)
+        picture.close(shows_markers=shows_markers)
         return picture.layer
 
     def _remove_points(self, name: str) -> None:
-        layer = self._release_points(name, is_left=False)
+        layer = self._release_points(name, shows_markers=False)
         if layer is not None and layer in self._layer_list:
             self._layer_list.remove(layer)
 

@@ -256,7 +256,7 @@ class MapMouse(QObject):
             return
         # The nearest landmark would not tell: its points may be in several clusters.
         row = find_row_at_pixel(
-            self._layers, seen, pixel, reach=0.0, margin=CLICK_MARGIN
+            self._layers, seen, pixel, reach_pixels=0.0, margin_share=CLICK_MARGIN
         )
         name, labels = self._name_at(pixel), session.clusters.labels
         cluster = None if row is None else int(labels[row % len(labels)])
@@ -376,7 +376,7 @@ class MapMouse(QObject):
             return None
         positions, hand, reach = snapshot.landmarks, self._session.hand, LANDMARK_REACH
         number = find_row_at_pixel(
-            self._layers, positions, pixel, reach=reach, is_sized=False
+            self._layers, positions, pixel, reach_pixels=reach, uses_point_sizes=False
         )
         if number is None:
             return None

@@ -26,9 +26,9 @@ def find_row_at_pixel(
     positions: NDArray[np.floating],
     pixel: NDArray[np.floating],
     *,
-    reach: float = REACH,
-    margin: float = 0.0,
-    is_sized: bool = True,
+    reach_pixels: float = REACH,
+    margin_share: float = 0.0,
+    uses_point_sizes: bool = True,
 ) -> int | None:
     """Return the row of positions (m N, d) that is rendered at a pixel (x, y), or None.
 
@@ -39,18 +39,18 @@ def find_row_at_pixel(
     ----------
     positions : array
         Positions in units of the map, of m maps side by side.
-    reach : float
+    reach_pixels : float
         Pixels from a position that count as on it.
-    margin : float
+    margin_share : float
         Where no point is at the pixel, the nearest point is returned if its distance is
         at most this share of the map's side.
-    is_sized : bool
-        Whether points have the sizes of the layer, rather than ``reach`` alone.
+    uses_point_sizes : bool
+        Whether points have the sizes of the layer, rather than ``reach_pixels`` alone.
     """
     projection, offset, first = layers.projection(), layers.grid_offset(), 0
     if projection is None:
         return None
-    if is_sized and offset.any():  # two maps: each has a box in napari's grid
+    if uses_point_sizes and offset.any():  # two maps: each has a box in napari's grid
         n_points = len(positions) // 2
         if projection.contains(pixel - offset):
             first, pixel = n_points, pixel - offset
@@ -58,7 +58,9 @@ def find_row_at_pixel(
     if not (len(positions) and projection.contains(pixel)):
         return None
     zoom = projection.pixels_per_unit
-    sizes = layers.points.size if is_sized and layers.points is not None else [0.0]
+    sizes = (
+        layers.points.size if uses_point_sizes and layers.points is not None else [0.0]
+    )
     if len(sizes) != len(positions):  # panels repeat the same points
         sizes = np.resize(sizes, len(positions))
     row, distance, is_on = _row_at_pixel(
@@ -69,9 +71,9 @@ def find_row_at_pixel(
         np.asarray(pixel, np.float64),
         as_readonly_array(sizes, np.float64),
         zoom / layers.frame.scale / 2,
-        reach,
+        reach_pixels,
     )
-    limit = margin * layers.frame.side * zoom / layers.frame.scale
+    limit = margin_share * layers.frame.side * zoom / layers.frame.scale
     return first + int(row) if is_on or (row >= 0 and distance <= limit) else None
 
 
@@ -87,7 +89,14 @@ def compile_pick_loop() -> None:
 
 @njit(nogil=True, cache=True)
 def _row_at_pixel(
-    positions, matrix, view_direction, is_flat, pixel, sizes, half_size_factor, reach
+    positions,
+    matrix,
+    view_direction,
+    is_flat,
+    pixel,
+    sizes,
+    half_size_factor,
+    reach_pixels,
 ):
     """Return the row at a pixel, its distance in pixels, and whether it is hit.
 
@@ -107,7 +116,7 @@ def _row_at_pixel(
         if not w > 0:  # behind the camera
             continue
         squared = (x / w - pixel[0]) ** 2 + (y / w - pixel[1]) ** 2
-        if squared <= max(reach, half_size_factor * sizes[row] / w) ** 2:
+        if squared <= max(reach_pixels, half_size_factor * sizes[row] / w) ** 2:
             rank = squared if is_flat else depth
             if rank < first:
                 best, first, least, is_on = row, rank, squared, True

@@ -81,16 +81,16 @@ class PointStyle:
     colors: Colors
     sizes: NDArray[np.float32]
     """(N,) diameters, in units of the layer."""
-    above: NDArray[np.bool_] | None = None
+    is_on_top: NDArray[np.bool_] | None = None
     """(N,) mask of points that are painted above all others."""
 
     @cached_property
     def painting_order(self) -> NDArray[np.intp]:
-        """The rows (N,) in the order of painting; points in ``above`` come last."""
+        """The rows (N,) in the order of painting; points in ``is_on_top`` come last."""
         order = paint_order(len(self.sizes))
-        if self.above is None:
+        if self.is_on_top is None:
             return order
-        is_above = self.above[order]
+        is_above = self.is_on_top[order]
         return np.concatenate([order[~is_above], order[is_above]])
 
     def with_scaled_sizes(self, factor: float | NDArray[np.floating]) -> PointStyle:
@@ -99,8 +99,8 @@ class PointStyle:
 
     def select_rows(self, is_kept: NDArray[np.bool_]) -> PointStyle:
         """Return the style of the points in a mask (N,)."""
-        above = None if self.above is None else self.above[is_kept]
-        return PointStyle(self.colors[is_kept], self.sizes[is_kept], above)
+        is_on_top = None if self.is_on_top is None else self.is_on_top[is_kept]
+        return PointStyle(self.colors[is_kept], self.sizes[is_kept], is_on_top)
 
 
 class PaintedImage(NamedTuple):
@@ -207,13 +207,13 @@ class MapPicture:
         self._connections.connect(self._on_layer_data_set, events.set_data)
         self._connections.connect(self._on_layer_sizes_set, events.size)
 
-    def close(self, *, is_left: bool = True) -> None:
-        """Remove the picture, and let napari render the markers if ``is_left``.
+    def close(self, *, shows_markers: bool = True) -> None:
+        """Remove the picture, and let napari render the markers if ``shows_markers``.
 
         A layer that is about to be removed needs none: a million take 3 s.
         """
         self._connections.close()
-        if is_left and self.layer in self._viewer.layers:
+        if shows_markers and self.layer in self._viewer.layers:
             self._show_markers()
         self._image.parent = self._image_parent.parent = None
 
@@ -434,7 +434,7 @@ def paint_points(
     middle = positions[:: 1 + len(positions) // CENTER_SAMPLE].mean(axis=0, dtype=float)
     begin = (projection.to_pixels(middle[None])[0] - [x, y]) / pixels
     location = middle, begin, pixels / projection.pixels_per_unit_at(middle[None])
-    above, depth, lines = style.above, None, ((1.0, 0.0), (1.0, 0.0))
+    is_on_top, depth, lines = style.is_on_top, None, ((1.0, 0.0), (1.0, 0.0))
     if projection.view_direction is None:  # the painter scales rows and columns
         matrix = projection.matrix[:2] / projection.matrix[2, 2]
         (_, across, left), (down, _, top) = matrix
@@ -449,13 +449,13 @@ def paint_points(
     largest = MAX_DISC * ratio / max(abs(lines[1][0]), 1e-9)
     points = positions, np.minimum(style.sizes, largest), style.colors
     if len(positions) > n_most:
-        args = lines, shape, above, opacity, n_most
+        args = lines, shape, is_on_top, opacity, n_most
         density = paint_density(positions, style.colors, *args)
         if density is not None:
-            if above is not None and 0 < np.count_nonzero(above) <= FEW_ABOVE:
+            if is_on_top is not None and 0 < np.count_nonzero(is_on_top) <= FEW_ABOVE:
                 least = FEW_PIXELS / math.sqrt(abs(lines[0][0] * lines[1][0]))
                 large = positions, np.maximum(style.sizes, least), style.colors
-                rows = np.flatnonzero(above)
+                rows = np.flatnonzero(is_on_top)
                 paint_discs(*large, lines, shape, rows, opacity, density)
             return PaintedImage(density, *location)
     order = style.painting_order

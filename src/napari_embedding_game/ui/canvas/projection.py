@@ -33,7 +33,7 @@ class Projection:
     view_direction: NDArray[np.float64] | None = None
     """(3,) increase of depth with a unit step along each axis; None of a plane."""
 
-    def compose(
+    def compose_affine(
         self, step: NDArray[np.floating], begin: NDArray[np.floating]
     ) -> Projection:
         """Return the projection of x, given that positions are ``step @ x + begin``."""
@@ -73,17 +73,19 @@ class Projection:
         return seen
 
     def position_at_pixel(
-        self, pixel: NDArray[np.floating], through: NDArray[np.floating] | None = None
+        self,
+        pixel: NDArray[np.floating],
+        same_depth_as: NDArray[np.floating] | None = None,
     ) -> NDArray[np.float64] | None:
         """Return the position (d,) that is rendered at a pixel (x, y).
 
-        In space the position has the depth of ``through`` (3,).  None is returned
+        In space the position has the depth of ``same_depth_as`` (3,).  None is returned
         beyond the horizon, behind the camera, and for a plane seen edge-on.
         """
         lines = self.matrix[:2] - np.outer(pixel, self.matrix[2])
-        if self.view_direction is not None and through is not None:
+        if self.view_direction is not None and same_depth_as is not None:
             lines = np.vstack(
-                [lines, [*self.view_direction, -self.view_direction @ through]]
+                [lines, [*self.view_direction, -self.view_direction @ same_depth_as]]
             )
         if (
             len(lines) < lines.shape[1] - 1
@@ -147,8 +149,8 @@ def layer_projection(
     step = np.column_stack([end - begin for end in ends])
     matrix, view_direction = _camera_matrix_and_direction(viewer, box)
     if n == 2:
-        return Projection(matrix[:, 1:], box).compose(step, begin)  # depth is 0
-    return Projection(matrix, box, view_direction).compose(step, begin)
+        return Projection(matrix[:, 1:], box).compose_affine(step, begin)  # depth is 0
+    return Projection(matrix, box, view_direction).compose_affine(step, begin)
 
 
 def displayed_axes(dims: Any, ndim: int = 2, n_axes: int = 2) -> list[int]:

@@ -210,7 +210,7 @@ class MapScene(QObject):
             moved = replace(drawn, embedding=panel_shifts + correction.embedding)
             style = self._point_style(moved)
             self.is_showing_neighbors = self.map_layers.show_snapshot(
-                moved, style, follows=False
+                moved, style, follows_extent=False
             )
             self.map_rendered.emit()
             self.neighbors_message.emit(neighbors_correction_text(correction))
@@ -242,12 +242,12 @@ class MapScene(QObject):
         corners = None if reference is None else reference.corners
         if panels is not None:  # in space the camera may look from any side
             corners = panels.box if self.map_layers.is_shown_in_3d else panels.corners
-        settles = session.state in RESTING
+        is_immediate = session.state in RESTING
         is_played = session.state in ("running", "paused")
         has_rings = session.look.show_landmarks or is_played
         self.map_layers.set_landmarks_visible(has_rings and panels is None)
         if self.map_layers.show_snapshot(
-            snapshot, style, settles=settles, corners=corners
+            snapshot, style, is_immediate=is_immediate, corners=corners
         ):
             self.map_layers.show_extra_points(COMPARED, layout.other, style)
             cells = np.empty((0, 2)) if reference is None else reference.cells

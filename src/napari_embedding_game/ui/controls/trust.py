@@ -106,9 +106,13 @@ class TrustControls(Listener):
             horizontal_box(self.summary, self.show_misplaced, spacing=0)
         )
         """Trustworthiness and misplaced points in one line, which the dock places."""
-        bars = TableColumn("Figure"), TableColumn("", is_bar=True), TableColumn("Share")
+        bars = (
+            TableColumn("Figure"),
+            TableColumn("", has_bar=True),
+            TableColumn("Share"),
+        )
         n_rows = len(FIGURES) + len(POINT_SHARES)
-        self.figures = Table(*bars, has_head=False, max_rows=n_rows)
+        self.figures = Table(*bars, has_headings=False, max_rows=n_rows)
         self.warning, self.note = Text("", "warning"), Text()
         parts = self.figures, self.warning, self.note
         self.setLayout(vertical_box(*parts, spacing=5, margins=(0, 0, 0, 6)))

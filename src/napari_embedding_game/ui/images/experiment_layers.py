@@ -27,15 +27,15 @@ def add_experiment_layers(
     viewer: napari.Viewer,
     images: ExperimentImages,
     name: str,
-    present: ObjectLayers | None = None,
+    present_layers: ObjectLayers | None = None,
 ) -> ObjectLayers:
     """Add the images and labels of an experiment as layers, and return the layers.
 
-    ``present`` layers of the same labels are returned instead.
+    ``present_layers`` with the same labels are returned instead.
     """
-    is_there = present is not None and present.labels in viewer.layers
-    if is_there and present.labels.data is images.labels:
-        return present
+    is_there = present_layers is not None and present_layers.labels in viewer.layers
+    if is_there and present_layers.labels.data is images.labels:
+        return present_layers
     metadata = {FIELDS_KEY: images.names, FILE_KEY: str(images.folder)}
     how = {"axis_labels": AXES, "metadata": metadata}
     several = len(images.channels) > 1

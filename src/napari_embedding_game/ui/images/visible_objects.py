@@ -79,12 +79,12 @@ class VisibleObjects:
         )
 
     def _labels_position_at(
-        self, pixel: NDArray[np.floating], beside: float = 0.0
+        self, pixel: NDArray[np.floating], margin_share: float = 0.0
     ) -> NDArray[np.float64] | None:
         """Return the position (ndim,) in the labels at a pixel (x, y), or None.
 
-        ``beside`` is the accepted distance from the labels, as a share of their longest
-        side.
+        ``margin_share`` is the accepted distance from the labels, as a share of their
+        longest side.
         """
         drawn = self.projection.position_at_pixel(pixel)
         if drawn is None:
@@ -95,7 +95,7 @@ class VisibleObjects:
             np.round(position),
             np.array(finest_pixels(self.linked.labels).shape),
         )
-        margin = beside * max(shape[self.axes])
+        margin = margin_share * max(shape[self.axes])
         is_on = (index >= -margin).all() and (index < shape + margin).all()
         return position if is_on else None
 

@@ -31,9 +31,9 @@ COLUMNS = (
         "Cluster",
         "Name of the cluster, or its number. Double-click to rename it, "
         f"{CTRL}-click a second one to compare the two.",
-        is_edited=True,
+        is_editable=True,
     ),
-    TableColumn("Points", SIZE_TIP, "{:,}".format, is_bar=True),
+    TableColumn("Points", SIZE_TIP, "{:,}".format, has_bar=True),
     TableColumn(
         "Misplaced",
         f"Share of its points that lie far from similar points: doubt these. Amber "
@@ -53,7 +53,9 @@ class ClusterPane(Listener):
         super().__init__(session := workspace.session)
         self.search = SearchBox(workspace)
         self.slider = ClusterSlider(session)
-        self.table = Table(*COLUMNS, is_many=True, max_rows=MAX_ROWS, min_rows=MIN_ROWS)
+        self.table = Table(
+            *COLUMNS, selects_many=True, max_rows=MAX_ROWS, min_rows=MIN_ROWS
+        )
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = Text(role="warning")

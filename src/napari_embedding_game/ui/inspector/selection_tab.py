@@ -114,15 +114,15 @@ class SelectionTab(Listener):
         self.column = ChoiceBox(COLUMN_TIP, self._update_report)
         self.channels, self._channel_menu = make_menu_button("Channels", "")
         bars, shares = (
-            (TableColumn(""), TableColumn("", is_bar=True)),
+            (TableColumn(""), TableColumn("", has_bar=True)),
             TableColumn("", "", share_text),
         )
-        options = {"has_head": False, "max_rows": MAX_BARS, "min_rows": MIN_BARS}
+        options = {"has_headings": False, "max_rows": MAX_BARS, "min_rows": MIN_BARS}
         self.composition = Table(*bars, shares, **options)
         sizes = TableColumn("", "", "{:+.2f} sd".format)
-        self.differences = Table(*bars, sizes, has_head=False)
+        self.differences = Table(*bars, sizes, has_headings=False)
         self.texts = Table(
-            TableColumn("Text"), is_many=True, has_head=False, wraps=True
+            TableColumn("Text"), selects_many=True, has_headings=False, wraps_text=True
         )
         self.markers = MarkersPane(workspace)
         self.thumbnails = PictureGrid(self._on_rows_picked)

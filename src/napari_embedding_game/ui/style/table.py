@@ -79,11 +79,11 @@ class TableColumn:
 
     title: str
     tip: str = ""
-    text: Callable[[Any], str] = str
+    format_value: Callable[[Any], str] = str
     """Returns the text of a value."""
-    is_bar: bool = False
+    has_bar: bool = False
     """Whether each value is a :class:`Bar`, or a number with a bar beside it."""
-    is_edited: bool = False
+    is_editable: bool = False
     """Whether a person can type into the cells."""
     warns_from: float = np.inf
     """Values from this one on are written in the colour of a warning."""
@@ -141,11 +141,11 @@ class Table(QTableWidget):
     Parameters
     ----------
     *columns : Column
-    is_many : bool
+    selects_many : bool
         Whether several rows can be chosen.
-    has_head : bool
+    has_headings : bool
         Whether headings are seen, by which rows are sorted.
-    wraps : bool
+    wraps_text : bool
         Whether long texts take several lines.
     max_rows : int
         Up to this many rows are seen without scrolling, and fewer rows make the table
@@ -164,9 +164,9 @@ class Table(QTableWidget):
     def __init__(
         self,
         *columns: TableColumn,
-        is_many: bool = False,
-        has_head: bool = True,
-        wraps: bool = False,
+        selects_many: bool = False,
+        has_headings: bool = True,
+        wraps_text: bool = False,
         max_rows: int = 0,
         min_rows: int = 0,
     ) -> None:
@@ -192,7 +192,7 @@ class Table(QTableWidget):
         self.setItemDelegate(self._bar_delegate)
         modes, triggers = QTableWidget.SelectionMode, QTableWidget.EditTrigger
         self.setSelectionMode(
-            modes.ExtendedSelection if is_many else modes.SingleSelection
+            modes.ExtendedSelection if selects_many else modes.SingleSelection
         )
         self.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
         self.setEditTriggers(triggers.DoubleClicked | triggers.EditKeyPressed)
@@ -202,11 +202,11 @@ class Table(QTableWidget):
         self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setAccessibleName(columns[0].title)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names differ at their end
-        self.setShowGrid(wraps)  # texts of several lines would run together
-        self.setWordWrap(wraps)
+        self.setShowGrid(wraps_text)  # texts of several lines would run together
+        self.setWordWrap(wraps_text)
         side, sizes = self.verticalHeader(), QHeaderView.ResizeMode
         side.hide()
-        if wraps:
+        if wraps_text:
             side.setSectionResizeMode(sizes.ResizeToContents)
         head = self.horizontalHeader()
         head.setSectionResizeMode(sizes.ResizeToContents)
@@ -220,15 +220,15 @@ class Table(QTableWidget):
             heading.setToolTip(column.tip)
             heading.setTextAlignment(_RIGHT if section else _LEFT)
             self.setHorizontalHeaderItem(section, heading)
-            if column.is_bar and not column.title:
+            if column.has_bar and not column.title:
                 head.setSectionResizeMode(0, sizes.ResizeToContents)
                 head.setSectionResizeMode(section, sizes.Stretch)
             elif not section:
                 head.setSectionResizeMode(section, sizes.Stretch)
-            elif column.is_bar:
+            elif column.has_bar:
                 head.setSectionResizeMode(section, sizes.Fixed)
-        head.setVisible(has_head)
-        head.setSectionsClickable(has_head)
+        head.setVisible(has_headings)
+        head.setSectionsClickable(has_headings)
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         head.setSortIndicatorClearable(True)  # a third click restores the frame's order
         head.sortIndicatorChanged.connect(self._on_sort_indicator_changed)
@@ -334,18 +334,18 @@ class Table(QTableWidget):
         ``section`` is the column's index; ``highest`` is the value with a full bar.
         """
         column, is_text = self._columns[section], not isinstance(value, Bar)
-        text = column.text(value) if is_text and value == value else ""
+        text = column.format_value(value) if is_text and value == value else ""
         cell = QTableWidgetItem(text)
         cell.setTextAlignment(_RIGHT if section else _LEFT)
         tip = self.tips.get(key, "")
         cell.setToolTip(escape_tooltip(tip if section else f"{text}\n{tip}".strip()))
         color = self._colors.get(key)
         cell.setData(COLOR, color)
-        if not column.is_edited:
+        if not column.is_editable:
             cell.setFlags(cell.flags() & ~Qt.ItemFlag.ItemIsEditable)
         if not section and color is not None:
             cell.setIcon(_disc_icon(QColor(color)))
-        if column.is_bar:
+        if column.has_bar:
             bar = Bar(0.0, float(value / highest)) if is_text else value
             cell.setData(BAR, bar)
         if is_text and column.warns_from < np.inf and value >= column.warns_from:

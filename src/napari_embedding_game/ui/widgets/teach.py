@@ -64,7 +64,9 @@ class TeachWidget(MapTool):
             self, self._on_learned, self._on_learning_failed, self.show_stage
         )
         self.class_table = Table(
-            TableColumn("Class", "Double-click to type another name.", is_edited=True),
+            TableColumn(
+                "Class", "Double-click to type another name.", is_editable=True
+            ),
             TableColumn("Examples", "How many points say what this class is.", str),
             TableColumn("Correct", HOW_TESTED, share_text),
             max_rows=MAX_CLASSES,
@@ -75,7 +77,7 @@ class TeachWidget(MapTool):
             ),
             TableColumn("Class"),
             TableColumn("Sure", "Probability of the class.", share_text),
-            is_many=True,
+            selects_many=True,
         )
         self.new_button = push_button(
             "New class", NEW_TIP, self._make_class_of_selection
