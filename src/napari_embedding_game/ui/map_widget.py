@@ -16,7 +16,7 @@ from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.close_watcher import CloseWatcher
 from napari_embedding_game.ui.compat import find_main_window, unwrap_viewer
 from napari_embedding_game.ui.connections import Listener, disconnect_all
-from napari_embedding_game.ui.style.form_widgets import Text
+from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.workspace import Workspace, get_workspace
 
@@ -86,7 +86,7 @@ class MapTool(MapWidget):
 
     def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__(viewer)
-        self.state = Text()
+        self.state = TextLabel()
         QTimer.singleShot(
             0, self._tabify_with_other_docks
         )  # napari docks it after this

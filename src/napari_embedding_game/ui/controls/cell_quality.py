@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Plot, escape_dollars
 from napari_embedding_game.data.quality_control import find_doublets
-from napari_embedding_game.ui.style.form_widgets import ChoiceBox, Text
+from napari_embedding_game.ui.style.form_widgets import ChoiceBox, TextLabel
 from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 from napari_embedding_game.ui.tasks.worker import PaneJobRunner
@@ -154,7 +154,7 @@ class CellQualityView(QWidget):
         self.view = ChoiceBox(
             "What is drawn; each sample has a line.", self._update_plot
         )
-        self.state = Text()
+        self.state = TextLabel()
         words, show = "Scoring doublets …", self.state.show_text
         self._doublet_jobs = PaneJobRunner(self, words, self._on_doublets_scored, show)
         self.canvas = PlotCanvas(lambda x, y: DRAG_TIP, can_drag=True)

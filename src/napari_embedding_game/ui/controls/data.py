@@ -35,7 +35,7 @@ from napari_embedding_game.ui.images.relink import RelinkPanel
 from napari_embedding_game.ui.style.form_widgets import (
     ChoiceBox,
     FoldingSection,
-    Text,
+    TextLabel,
     check_box,
     form_layout,
     set_role,
@@ -96,7 +96,7 @@ class DataControls(QWidget):
         self._session, self.reading = reading.workspace.session, reading
         self._shown: tuple[Any, ...] = ()
         """The request and the read result for which options were offered last."""
-        self.title, self.summary = Text(TITLE, "title"), Text()
+        self.title, self.summary = TextLabel(TITLE, "title"), TextLabel()
         self.bar = slim_progress_bar()
         tip = "Stop reading; what was loaded before stays."
         self.cancel = push_button("Cancel", tip, reading.cancel)
@@ -107,8 +107,8 @@ class DataControls(QWidget):
             ),
         )
         self.batches = ChoiceBox(BATCHES_TIP, self._on_batches_chosen)
-        self.notes, self.trouble = Text(), Text(role="error")
-        self.genes_in_rows = Text(role="warning")
+        self.notes, self.trouble = TextLabel(), TextLabel(role="error")
+        self.genes_in_rows = TextLabel(role="warning")
         self.transpose = push_button(
             "Transpose", TRANSPOSE_TIP, self._on_transpose_clicked
         )

@@ -19,7 +19,7 @@ from napari_embedding_game.data.gene_sets import (
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.form_widgets import FoldingSection, Text
+from napari_embedding_game.ui.style.form_widgets import FoldingSection, TextLabel
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.tasks.errors import call_or_show_error
 from napari_embedding_game.ui.tasks.worker import PaneJobRunner
@@ -53,7 +53,7 @@ class GeneSetsPanel(FoldingSection):
             self._score_typed_genes,
         )
         self.file = push_button("From file…", FILE_TIP, self._open_gene_set_file)
-        self.state = Text()
+        self.state = TextLabel()
         buttons = horizontal_box(self.name, self.score, self.file)
         super().__init__("Gene sets", self.genes, buttons, self.state)
         self._score_jobs = PaneJobRunner(

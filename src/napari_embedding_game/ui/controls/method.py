@@ -29,7 +29,7 @@ from napari_embedding_game.ui.controls.settings_form import (
 )
 from napari_embedding_game.ui.style.form_widgets import (
     FoldingSection,
-    Text,
+    TextLabel,
     form_layout,
     set_role,
 )
@@ -74,7 +74,7 @@ class MethodControls(Listener):
         self.repulsion = FloatSpinBox(step=10, tooltip=tip)
         self.repulsion.changed.connect(self._set_repulsion)
         set_role(self.repulsion.native, "number")
-        self.stale = Text()
+        self.stale = TextLabel()
         rows = {control.name: (control.label, control) for control in self.controls}
         rows["method"] = (
             "",

@@ -17,7 +17,7 @@ from napari_embedding_game.ui.controls.cell_quality import CellQualityView, Limi
 from napari_embedding_game.ui.style.form_widgets import (
     ChoiceBox,
     FoldingSection,
-    Text,
+    TextLabel,
     check_box,
     commit_typed_number,
     form_layout,
@@ -67,12 +67,12 @@ class RecipePanel(QWidget):
         self._quality: pd.DataFrame | None = None
         self._doublet_count: tuple[Recipe, int] | None = None
         """The applied recipe and how many doublets it found."""
-        self.offer = Text(OFFER, "warning")
+        self.offer = TextLabel(OFFER, "warning")
         self.numbers: dict[str, FloatSpinBox] = {}
         self._limits = self._make_number_form(CELL_LIMITS)
         self.cells = CellQualityView(self._set_numbers)
         self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._update_left_out_counts)
-        self.no_mito, self.state = Text(NO_MITOCHONDRIA), Text()
+        self.no_mito, self.state = TextLabel(NO_MITOCHONDRIA), TextLabel()
         parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
         self.fold = FoldingSection("Quality control", *parts)
         preparation = FoldingSection("Preparation", self._make_number_form(PREPARATION))

@@ -15,7 +15,7 @@ from napari_embedding_game.ui.controls.data import DataControls
 from napari_embedding_game.ui.controls.save_menu import make_save_button
 from napari_embedding_game.ui.controls.settings_form import describe_settings
 from napari_embedding_game.ui.style.form_widgets import (
-    Text,
+    TextLabel,
     commit_typed_number,
     set_role,
 )
@@ -86,8 +86,8 @@ class RunControls(QWidget):
         self.remedy_button = push_button("", "", self._run_with_remedy, "main")
         self.save_button = make_save_button(session, writing)
         self.bar = slim_progress_bar()
-        self.stage, self.message = Text(role="plain"), Text(role="warning")
-        self.saved = Text()
+        self.stage, self.message = TextLabel(role="plain"), TextLabel(role="warning")
+        self.saved = TextLabel()
         self.stage.setToolTip(STAGE_TIP)
         self._origin = RESTORED if session.snapshot else ""
         """Text for a map that was opened or looked back at; "" for a map of a run."""

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QPushButton, QWidget
 from napari_embedding_game.core.settings import NO_HAND, is_game
 from napari_embedding_game.session.session import RESTING
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.form_widgets import CTRL, Text
+from napari_embedding_game.ui.style.form_widgets import CTRL, TextLabel
 from napari_embedding_game.ui.style.layouts import (
     equal_width_box,
     horizontal_box,
@@ -59,8 +59,8 @@ class SelectionControls(QWidget):
         self.neighbors = push_button("True neighbours", TIPS["neighbors"])
         self.neighbors.pressed.connect(partial(actions["neighbors"], True))
         self.neighbors.released.connect(partial(actions["neighbors"], False))
-        self.message, self.tool_hint = Text(), Text()
-        self.by_hand = Text()
+        self.message, self.tool_hint = TextLabel(), TextLabel()
+        self.by_hand = TextLabel()
         self.lasso.setCheckable(True)
         self.brush.setCheckable(True)
         self.tools = widget_with_layout(

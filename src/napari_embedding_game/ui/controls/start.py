@@ -12,7 +12,7 @@ from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.file.autosave import mark_as_closed
 from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
-from napari_embedding_game.ui.style.form_widgets import Text
+from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.layouts import (
     add_menu_entries,
     clear_layout,
@@ -81,7 +81,7 @@ class StartPanel(QWidget):
         clear_layout(self._recent_maps_box)
         recent = self._reading.store.list_recent_maps()[:MAX_RECENT_MAPS]
         if recent:
-            self._recent_maps_box.addWidget(Text("Recent maps"))
+            self._recent_maps_box.addWidget(TextLabel("Recent maps"))
         for path, words in recent:
             seen = partial(mark_as_closed, path)
             open_map = partial(self._reading.open_session, path, then=seen)

@@ -19,7 +19,7 @@ from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.session.timeline_comparison import TimelineComparison
 from napari_embedding_game.ui.connections import Listener
-from napari_embedding_game.ui.style.form_widgets import Text
+from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.layouts import (
     add_menu_entries,
     escape_tooltip,
@@ -69,10 +69,10 @@ class Timeline(Listener):
         )
         self.end = push_button("End comparison", "", self._end_comparison)
         self.marks.setToolTip(TIP)
-        self.words = Text()
+        self.words = TextLabel()
         """The title of the shown map, or its differences from the compared map."""
         under = horizontal_box(self.words, self.compare, stretched=(self.words,))
-        parts = Text(HINT), self.marks, under, self.end
+        parts = TextLabel(HINT), self.marks, under, self.end
         self._content = widget_with_layout(vertical_box(*parts, spacing=3))
         self.setLayout(vertical_box(self._content))
         view = session.view

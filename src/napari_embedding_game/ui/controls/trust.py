@@ -19,7 +19,7 @@ from napari_embedding_game.session.session import ALIVE, Session, error_text
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.connections import Listener, throttle_while_running
 from napari_embedding_game.ui.style.coloring import STRETCH
-from napari_embedding_game.ui.style.form_widgets import Text
+from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.layouts import (
     horizontal_box,
     push_button,
@@ -95,7 +95,7 @@ class TrustControls(Listener):
         """The reason where the map has no quality."""
         self._measured_map: tuple[object, ...] = ()
         """Identity of the map that quality or note belong to."""
-        self.summary = Text(role="plain")
+        self.summary = TextLabel(role="plain")
         meaning = FIGURES["trustworthiness"][1]
         tip = "Misplaced points lie far from similar points: doubt them."
         self.summary.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")
@@ -113,7 +113,7 @@ class TrustControls(Listener):
         )
         n_rows = len(FIGURES) + len(POINT_SHARES)
         self.figures = Table(*bars, has_headings=False, max_rows=n_rows)
-        self.warning, self.note = Text("", "warning"), Text()
+        self.warning, self.note = TextLabel("", "warning"), TextLabel()
         parts = self.figures, self.warning, self.note
         self.setLayout(vertical_box(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._update_figures_soon = throttle_while_running(

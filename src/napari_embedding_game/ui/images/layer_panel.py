@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
 
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.form_widgets import Text
+from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 
@@ -19,7 +19,7 @@ class LayerPanel(QWidget):
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__()
         self._viewer, self._reading = reading.viewer, reading
-        self.text = Text()
+        self.text = TextLabel()
         self.box = vertical_box()
         self.setLayout(self.box)
         self._connections = Connections(self)

@@ -40,7 +40,7 @@ from napari_embedding_game.ui.images.linked_layers import (
 )
 from napari_embedding_game.ui.style.form_widgets import (
     ChoiceBox,
-    Text,
+    TextLabel,
     check_box,
     form_layout,
 )
@@ -231,7 +231,7 @@ class MeasurePanel(LayerPanel):
             )
         for image in images:
             if reason := misfit_reason(image, labels):
-                self.images_box.addWidget(Text(f"{image.name} ({reason})"))
+                self.images_box.addWidget(TextLabel(f"{image.name} ({reason})"))
                 continue
             n = (
                 1

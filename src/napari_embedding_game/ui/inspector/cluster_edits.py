@@ -36,7 +36,7 @@ from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     choice_name_in_file,
 )
-from napari_embedding_game.ui.style.form_widgets import Text
+from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.layouts import (
     escape_ampersands,
     escape_tooltip,
@@ -73,7 +73,7 @@ class ClusterEdits(QWidget):
         Shows why an edit is refused, and how many names were copied or found.
     """
 
-    def __init__(self, session: Session, table: Table, message: Text) -> None:
+    def __init__(self, session: Session, table: Table, message: TextLabel) -> None:
         super().__init__()
         self._session, self._clusters = session, session.clusters
         self._table, self._message = table, message

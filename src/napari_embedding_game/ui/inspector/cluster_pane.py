@@ -15,7 +15,7 @@ from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.search_box import SearchBox
-from napari_embedding_game.ui.style.form_widgets import CTRL, Text
+from napari_embedding_game.ui.style.form_widgets import CTRL, TextLabel
 from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.style.table import Table, TableColumn
 from napari_embedding_game.ui.tasks.errors import log_error
@@ -58,7 +58,7 @@ class ClusterPane(Listener):
         )
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
-        self.message = Text(role="warning")
+        self.message = TextLabel(role="warning")
         self.edits = ClusterEdits(session, self.table, self.message)
         self.table.cell_edited.connect(
             lambda cluster, name: self.edits.rename_cluster(

@@ -36,7 +36,7 @@ from napari_embedding_game.ui.style.coloring import replace_gene_word
 from napari_embedding_game.ui.style.form_widgets import (
     CTRL,
     ChoiceBox,
-    Text,
+    TextLabel,
 )
 from napari_embedding_game.ui.style.layouts import (
     escape_tooltip,
@@ -149,7 +149,7 @@ class MarkersPane(Listener):
         self.saved.setSizePolicy(policy)
         self.first.setAccessibleName("First group")
         self.second.setAccessibleName("Second group")
-        self.state, self.table = Text(), Table(*COLUMNS, min_rows=3)
+        self.state, self.table = TextLabel(), Table(*COLUMNS, min_rows=3)
         pair = self.first, QLabel("vs"), self.second
         self.levels = widget_with_layout(
             horizontal_box(*pair, stretched=(self.first, self.second))

@@ -38,7 +38,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     CLICK_TIP,
     CTRL,
     ChoiceBox,
-    Text,
+    TextLabel,
 )
 from napari_embedding_game.ui.style.layouts import (
     escape_ampersands,
@@ -108,8 +108,8 @@ class SelectionTab(Listener):
         self.report: ClusterReport | None = None
         shows = self._on_report_made, self._show_busy_text, self._show_hint
         self._report_jobs = PaneJobRunner(self, HINT_LOOKING, *shows, finishes=True)
-        self.hint, self.numbers = Text(), Text()
-        self.title, self.note = QLineEdit(), Text(role="plain")
+        self.hint, self.numbers = TextLabel(), TextLabel()
+        self.title, self.note = QLineEdit(), TextLabel(role="plain")
         self.two = TwoClusters(session)
         self.column = ChoiceBox(COLUMN_TIP, self._update_report)
         self.channels, self._channel_menu = make_menu_button("Channels", "")

@@ -6,7 +6,7 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.firmness import separation_job
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.form_widgets import Text
+from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.layouts import push_button, vertical_box
 from napari_embedding_game.ui.tasks.errors import call_or_show_error
 from napari_embedding_game.ui.tasks.worker import PaneJobRunner
@@ -25,7 +25,7 @@ class TwoClusters(QWidget):
         super().__init__()
         self._session = session
         self.ask = push_button(ASK, TIP, self._on_ask, "link")
-        self.answer = Text(role="plain")
+        self.answer = TextLabel(role="plain")
         say = self.answer.show_text
         self._job = PaneJobRunner(self, LOOKING, lambda result: say(str(result)), say)
         self._source: tuple[object, ...] = ()

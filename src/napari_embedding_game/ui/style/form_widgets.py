@@ -45,7 +45,7 @@ def is_adding_click(event: QMouseEvent) -> bool:
     return bool(event.modifiers() & adding)
 
 
-class Text(QLabel):
+class TextLabel(QLabel):
     """A wrapped label with a role of the theme's style sheet, hidden while empty."""
 
     def __init__(self, text: str = "", role: str = "note") -> None:

@@ -13,7 +13,7 @@ from superqt import QDoubleRangeSlider
 from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.palette import Colors, to_hex_colors
 from napari_embedding_game.ui.style.coloring import BINS, SHADES, UNCOLORED, Coloring
-from napari_embedding_game.ui.style.form_widgets import CLICK_TIP, Text
+from napari_embedding_game.ui.style.form_widgets import CLICK_TIP, TextLabel
 from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.style.table import Table, TableColumn
 
@@ -39,7 +39,7 @@ class LegendView(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.text = Text()
+        self.text = TextLabel()
         self.level_table = Table(
             *(
                 TableColumn("Level", CLICK_TIP),

@@ -15,7 +15,7 @@ from napari_embedding_game.data.export.plots import Plot
 from napari_embedding_game.data.palette import palette_colors, to_hex_colors
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
-from napari_embedding_game.ui.style.form_widgets import Text, is_adding_click
+from napari_embedding_game.ui.style.form_widgets import TextLabel, is_adding_click
 from napari_embedding_game.ui.style.layouts import (
     escape_tooltip,
     vertical_box,
@@ -246,7 +246,7 @@ class PlotPane(Listener):
         self, session: Session, tooltip_text: TooltipText, *, can_drag: bool = False
     ) -> None:
         super().__init__(session)
-        self.state = Text()
+        self.state = TextLabel()
         self.canvas = PlotCanvas(tooltip_text, can_drag=can_drag)
         self.head = vertical_box()
         parts = self.head, self.state, self.canvas
