@@ -121,8 +121,8 @@ def parse_integers(column: pd.Series) -> NDArray[np.int64] | None:
             return None
         # to_numpy also converts Arrow types.
         known = pd.Series(values.dropna().to_numpy())
-        is_whole = (known.abs() < 2**63) & (known % 1 == 0)
-        if len(known) < part.count() or not is_whole.all():
+        is_integer = (known.abs() < 2**63) & (known % 1 == 0)
+        if len(known) < part.count() or not is_integer.all():
             return None
     integers = np.full(len(column), -1)
     integers[values.notna()] = known  # an unsigned type would have no -1
@@ -313,8 +313,8 @@ def list_text(names: Sequence[str], n_shown: int = 6) -> str:
 
 def number_text(number: float) -> str:
     """Format a number with thousands separators: whole, or with three digits."""
-    is_whole = float(number).is_integer() or abs(number) >= 999.5
-    return f"{number:,.0f}" if is_whole else f"{number:.3g}"
+    is_integer = float(number).is_integer() or abs(number) >= 999.5
+    return f"{number:,.0f}" if is_integer else f"{number:.3g}"
 
 
 def share_text(share: float) -> str:

@@ -340,15 +340,17 @@ class Dataset:
 
         Raises DataError if a column with the role of numbers holds a text.
         """
-        given, kind = options.roles, options.gene_kind
-        if (not given and kind is None) or self.source_obs is None:
+        chosen_roles, kind = options.roles, options.gene_kind
+        if (not chosen_roles and kind is None) or self.source_obs is None:
             return self
         check_gene_kind(self.profile, kind, self.name)
-        whole, roles = convert_columns_by_role(
-            self.source_obs, {**self.roles, **given}, self.name
+        source_obs, roles = convert_columns_by_role(
+            self.source_obs, {**self.roles, **chosen_roles}, self.name
         )
-        how = replace(self.read_options or ReadOptions(), roles=given, gene_kind=kind)
-        parts = {"obs": whole[self.kept], "source_obs": whole, "roles": roles}
+        how = replace(
+            self.read_options or ReadOptions(), roles=chosen_roles, gene_kind=kind
+        )
+        parts = {"obs": source_obs[self.kept], "source_obs": source_obs, "roles": roles}
         return replace(self, **parts, gene_kind=kind, read_options=how)
 
     def with_added_columns_of(self, other: Dataset) -> Dataset:
@@ -412,10 +414,10 @@ class Dataset:
         """
         parts = {k: tuple(map(str, v)) if "names" in k else v for k, v in parts.items()}
         parts = {"source": None, "source_obs_names": obs.index, **parts}
-        whole = cls(obs=obs, source_obs=obs, kept=np.ones(len(obs), bool), **parts)
+        dataset = cls(obs=obs, source_obs=obs, kept=np.ones(len(obs), bool), **parts)
         if kept is not None and not kept.all():
-            whole = whole.subset(kept, reason=MISSING_VALUES)
-        return whole if left_out is None else replace(whole, left_out=left_out)
+            dataset = dataset.subset(kept, reason=MISSING_VALUES)
+        return dataset if left_out is None else replace(dataset, left_out=left_out)
 
     def why_left_out(self) -> pd.Categorical:
         """Return the reason why each source row was left out, missing for kept rows.

@@ -171,7 +171,7 @@ def infer_count_sum(logarithms: Any) -> float | None:
     some = to_dense(logarithms[:: max(1, logarithms.shape[0] // _SAMPLED)])
     counts = np.expm1(some[some.any(axis=1)].astype(np.float64))
     sums = counts.sum(axis=1)
-    are_whole = np.allclose(counts, np.round(counts), rtol=1e-5, atol=1e-3)
+    are_integers = np.allclose(counts, np.round(counts), rtol=1e-5, atol=1e-3)
     are_equal = len(sums) > 1 and sums.std() <= 0.01 * sums.mean()
-    says_it = len(sums) and (are_whole or are_equal)
-    return float(np.median(sums)) if says_it else None
+    is_sure = len(sums) and (are_integers or are_equal)
+    return float(np.median(sums)) if is_sure else None

@@ -49,15 +49,15 @@ def find_table_of_layer(
     noted = {**metadata, **(adata.uns.get(ATTRIBUTES) or {})}
     keys = [noted.get(name) for name in ("region_key", "instance_key")]
     region_key, instance_key = (key if key in adata.obs else None for key in keys)
-    whole = SpatialTable(adata, instance_key, "")
+    all_rows = SpatialTable(adata, instance_key, "")
     if region_key is None:
-        return whole
+        return all_rows
     element = metadata.get("name") or layer_name
     regions = adata.obs[region_key].astype(str).to_numpy()
     others = [one for one in np.unique(regions) if one != element]
     # With a single region the layer may have another name than the region.
     if not others or (len(others) == 1 and element not in regions):
-        return whole
+        return all_rows
     rows = np.flatnonzero(regions == element)
     if not len(rows):
         raise DataError(

@@ -134,8 +134,8 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
     ):
         shutil.copyfile(source, target)  # copying avoids loading the unchanged parts
     else:
-        is_whole = is_h5ad or is_zarr(source)
-        adata = read_whole_anndata(source) if is_whole else read_counts(source)[0]
+        is_anndata = is_h5ad or is_zarr(source)
+        adata = read_whole_anndata(source) if is_anndata else read_counts(source)[0]
         write_h5ad(adata, target)
     _add_result_to_file(dataset, result, target)
 
@@ -167,8 +167,8 @@ def _dataset_to_anndata(dataset: Dataset) -> AnnData:
     obs = dataset.source_obs
     if obs is None:
         # Nullable types keep whole numbers whole where left-out rows have no value.
-        whole = dataset.obs.select_dtypes(["bool", "integer"]).convert_dtypes()
-        obs = dataset.obs.astype(whole.dtypes.to_dict())
+        nullable = dataset.obs.select_dtypes(["bool", "integer"]).convert_dtypes()
+        obs = dataset.obs.astype(nullable.dtypes.to_dict())
         obs = obs.set_axis(np.flatnonzero(dataset.kept), axis=0)
         obs = obs.reindex(range(dataset.n_source_rows))
     obs = to_storable_obs(obs).set_axis(dataset.source_obs_names.astype(str))

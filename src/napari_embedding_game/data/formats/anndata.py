@@ -209,16 +209,16 @@ def to_readable_root(root: Any, path: Path) -> Any:
 def _read_whole_root(root: Any, path: Path) -> AnnData:
     """Read a root completely; anndata itself reads files older than version 0.8."""
     if "encoding-type" in root.attrs or path.is_dir():
-        whole: AnnData = store.read_element(root, path.name, "its content")
-        return whole
+        adata: AnnData = store.read_element(root, path.name, "its content")
+        return adata
     from anndata import read_h5ad
 
     memory.check_fits(store.declared_bytes(root), path.name, "its content")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ignore warnings on the old format
-        whole = read_h5ad(path)
-    store.validate_sparse_parts(whole)
-    return whole
+        adata = read_h5ad(path)
+    store.validate_sparse_parts(adata)
+    return adata
 
 
 @contextmanager
@@ -309,8 +309,8 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     )
     all_notes = (*source.notes, *dataset.notes, *note_repeated_row_names(obs.index))
     stored, projection = _read_uns(source, KEY, "projection"), None
-    is_whole = space.startswith("obsm") and options.columns is None
-    if is_whole and stored is not None and str(stored.get("space")) == space:
+    has_all_columns = space.startswith("obsm") and options.columns is None
+    if has_all_columns and stored is not None and str(stored.get("space")) == space:
         projection = Projection.from_storable(stored, where)
     dataset = replace(dataset, notes=all_notes, projection=projection)
     return ReadResult(dataset, spaces.list_spaces_default_first(root, where), columns)

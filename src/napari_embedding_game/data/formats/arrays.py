@@ -223,12 +223,12 @@ def _add_side_table(dataset: Dataset, path: Path, options: ReadOptions) -> Datas
     new = [name for name in frame.columns if name not in dataset.obs]
     added, roles = convert_columns_by_role(frame[new], options.roles, path.name)
     added = added.set_axis(dataset.source_obs.index)
-    whole = pd.concat([dataset.source_obs, added], axis="columns")
+    source_obs = pd.concat([dataset.source_obs, added], axis="columns")
     notes = (*dataset.notes, f"With {', '.join(new)} from {path.name}.")
     return replace(
         dataset,
-        obs=whole[dataset.kept],
-        source_obs=whole,
+        obs=source_obs[dataset.kept],
+        source_obs=source_obs,
         roles={**dataset.roles, **roles},
         notes=notes,
     )

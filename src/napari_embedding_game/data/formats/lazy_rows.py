@@ -51,11 +51,11 @@ class LazyRows:
         Raises DataError if any row has missing or infinite numbers.
         """
         rows = np.ascontiguousarray(self._open_item()[begin:end], self._dtype)
-        is_whole = np.isfinite(rows).all(axis=1)
-        if not is_whole.all():
+        is_finite = np.isfinite(rows).all(axis=1)
+        if not is_finite.all():
             raise DataError(
                 f"{self.path.name} has missing or infinite numbers, first in row "
-                f"{begin + int(is_whole.argmin()) + 1:,}: write a file without such "
+                f"{begin + int(is_finite.argmin()) + 1:,}: write a file without such "
                 "rows."
             )
         return rows

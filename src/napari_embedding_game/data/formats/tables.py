@@ -426,8 +426,8 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
             "write each number into a column of its own."
         )
     levels = map(frame.index.get_level_values, range(frame.index.nlevels))
-    whole = [one.name for one in levels if pd.api.types.is_integer_dtype(one)]
-    if any(columns.is_id_or_group_column(name, np.empty(0)) for name in whole):
+    ids = [one.name for one in levels if pd.api.types.is_integer_dtype(one)]
+    if any(columns.is_id_or_group_column(name, np.empty(0)) for name in ids):
         # an index called "label" is a column of ids.
         frame = frame.reset_index(allow_duplicates=True)
     note = "Not read, because they hold lists or nested values"
@@ -507,13 +507,15 @@ def _find_late_codes(
     The first rows need not show it, as in ids from 1000 to 9999 and then 0001.
     """
     numbers = frame.select_dtypes("number")
-    whole = [
+    integer_names = [
         name for name in numbers if columns.parse_integers(numbers[name]) is not None
     ]
-    if not whole or not _has_padded_number(text, separator):
+    if not integer_names or not _has_padded_number(text, separator):
         return []
-    texts = read(io.StringIO(text), dtype=str)[whole]
-    return [name for name in whole if columns.are_zero_padded_codes(texts[name])]
+    texts = read(io.StringIO(text), dtype=str)[integer_names]
+    return [
+        name for name in integer_names if columns.are_zero_padded_codes(texts[name])
+    ]
 
 
 def _has_padded_number(text: str, separator: str) -> bool:
@@ -548,8 +550,8 @@ def _find_decimal_marks(head: pd.DataFrame) -> set[str]:
     numbers = re.findall(_NUMBER, texts, re.MULTILINE)
     sure = {
         mark
-        for whole, mark, decimals in numbers
-        if len(decimals) != 3 or not re.fullmatch(r"[1-9]\d{0,2}", whole)
+        for integer_part, mark, decimals in numbers
+        if len(decimals) != 3 or not re.fullmatch(r"[1-9]\d{0,2}", integer_part)
     }
     return sure or {mark for _, mark, _ in numbers}
 
