@@ -1,4 +1,4 @@
-"""Genes, scores and numeric columns as the axes of a scatter plot."""
+"""Values of genes, scores and numeric columns for the axes of a scatter plot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from napari_embedding_game.data.gene_names import find_names
 
 
 def numeric_columns(dataset: Dataset) -> list[str]:
-    """Return the metadata columns of numbers, the scores of gene sets first."""
+    """Return the numeric columns of the metadata, scores of gene sets first."""
     obs = dataset.obs
     numbers = [name for name, kind in obs.dtypes.items() if kind.kind in "iuf"]
     columns = [str(name) for name in numbers if obs[name].notna().any()]
@@ -20,17 +20,17 @@ def numeric_columns(dataset: Dataset) -> list[str]:
 
 
 def list_axis_names(dataset: Dataset) -> list[str]:
-    """Return what can be an axis: numeric columns, then genes."""
+    """Return the names of all possible axes: numeric columns, then genes."""
     columns = numeric_columns(dataset)
     used = set(columns)
     return [*columns, *(name for name in dataset.profile_names if name not in used)]
 
 
 def find_axis_values(dataset: Dataset, name: str) -> pd.Series:
-    """Return a column of numbers (n,), or a gene as it is compared everywhere.
+    """Return the values (n,) of a numeric column, or the expression of a gene.
 
-    NaN where a number is missing.  Letters may be of the other case where only one name
-    is meant, and genes be called by their identifiers.
+    Missing values are NaN.  ``name``: case is ignored where the name stays unique, and
+    a gene may be given by its identifier.
 
     Raises DataError: there is no such column and no such gene.
     """
@@ -52,7 +52,7 @@ def find_axis_values(dataset: Dataset, name: str) -> pd.Series:
 
 
 def pearson_correlation(x: pd.Series, y: pd.Series) -> float:
-    """Return Pearson's correlation over the points that have both; NaN if none."""
+    """Return Pearson's correlation over points with both values; NaN if undefined."""
     pair = pd.DataFrame({"x": x.array, "y": y.array}, dtype=float)
     pair = pair[np.isfinite(pair).all(axis=1)]
     is_constant = (pair.nunique() < 2).any()

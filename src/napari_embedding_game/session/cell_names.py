@@ -1,4 +1,4 @@
-"""Lists of cell names, such as barcodes: of the selected points, and back to points."""
+"""Lists of cell names, such as barcodes, of selected points, and points by name."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session
 
 _ENDS = "\t,;"
-"""What ends the first column of a table that was copied."""
+"""Characters that end the first column of a copied table."""
 
 
 def list_selected_names(session: Session) -> str:
-    """Return the names of the selected points, one in each line.
+    """Return the names of the selected points as text, one name per line.
 
     Raises DataError: there are no data, or no point is selected.
     """
@@ -27,11 +27,13 @@ def list_selected_names(session: Session) -> str:
 
 
 def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], str]:
-    """Find the points that a list names, and say which names were not found.
+    """Return a mask (n,) of the points that a list names, and a sentence on the result.
 
-    ``text``: a name in each line, or rows of a table whose first column they are.
+    The sentence says which names were not found.
 
-    Returns a mask (n,), and a sentence. Raises DataError: no name is of a point.
+    ``text``: one name per line, or rows of a table whose first column holds the names.
+
+    Raises DataError: no point has any of the names.
     """
     lines = (line.strip() for line in text.splitlines())
     wanted = list(dict.fromkeys(line.strip("\"'") for line in lines if line))
@@ -58,7 +60,7 @@ def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], s
 
 
 def _first_column(line: str) -> str:
-    """Return what stands in the first column of a line of a table."""
+    """Return the first column of a line of a table, without quotes and spaces."""
     for end in _ENDS:
         line = line.partition(end)[0]
     return line.strip().strip("\"'")

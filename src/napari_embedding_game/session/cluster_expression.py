@@ -1,4 +1,4 @@
-"""Expression of some genes in clusters, in levels of a column, or in both."""
+"""Expression of genes in clusters, in levels of a column, or in both combined."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from napari_embedding_game.data.expression import to_dense
 from napari_embedding_game.session.cluster_report import is_continuous, to_levels
 
 MAX_GENES = 200
-"""More columns can be neither read nor held."""
+"""Most genes of a figure, for reading and for memory."""
 MAX_ROWS = 60
-"""More levels than this are no rows of a figure."""
+"""Most levels of a column that are rows of a figure."""
 N_LEADING = 3
-"""Markers of each group where no genes are named."""
+"""Number of markers of each group where no genes are named."""
 MAX_PARTS = 12
-"""Levels that each cluster is parted by."""
+"""Most levels by which each cluster is divided."""
 BINS = 48
-"""Values of a gene that are told apart in a violin."""
+"""Number of bins of a violin."""
 _SMOOTH = 1.5
 """Standard deviation, in bins, by which violins are smoothed."""
 _AT_ONCE = 16
-"""Columns that are in memory at a time, of all rows."""
+"""Number of genes whose values are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChoice:
-    """What has a row each: the clusters, the levels of ``column``, or their pairs."""
+    """The rows of a figure: clusters, levels of ``column``, or pairs of both."""
 
     column: str = ""
     splits_clusters: bool = False
-    """Whether each cluster has a row for each of the levels in it."""
+    """Whether each cluster has a row for each level in it."""
 
     @property
     def text(self) -> str:
-        """How it is called."""
+        """The name of the choice in a menu."""
         if not self.column:
             return "Clusters"
         return f"Clusters by {self.column}" if self.splits_clusters else self.column
@@ -55,7 +55,7 @@ CLUSTERS = RowChoice()
 
 
 def list_row_choices(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
-    """Return what rows can be of: clusters, columns of few names, and both.
+    """Return the choices of figure rows: clusters, columns of few levels, and both.
 
     ``columns``: the informative metadata columns.
     """
@@ -69,7 +69,7 @@ def list_row_choices(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice
 def assign_rows(
     choice: RowChoice, dataset: Dataset, clustering: Clustering
 ) -> pd.Categorical:
-    """Return the row of each point (n,); those of a cluster are below each other."""
+    """Return the figure row of each point, (n,); rows of a cluster are consecutive."""
     clusters = clustering.names_by_point
     if not choice.column:
         return clusters
@@ -87,25 +87,26 @@ def assign_rows(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClusterExpression:
-    """What G genes, or other columns, are in C groups of points."""
+    """Expression of G genes, or values of other features, in C groups of points."""
 
     sizes: tuple[int, ...]
-    """(C,) points of each."""
+    """(C,) number of points of each group."""
     genes: tuple[str, ...]
     """(G,) names."""
     summary: GroupSummary
     """(C, G) means and shares above 0."""
     densities: NDArray[np.floating]
-    """(C, G, BINS) share of the points of a group by value, between the ranges."""
+    """(C, G, BINS) share of a group's points in each bin between the gene's range."""
     ranges: NDArray[np.floating]
     """(G, 2) lowest and highest value of each gene."""
     note: str = ""
     """A note on the figures, such as names that are not in the data."""
 
     def find_value_spans(self, *, is_each_whole: bool) -> NDArray[np.floating]:
-        """Return where the values of each gene begin and end in a row: (G, 2), 0 to 1.
+        """Return where each gene's range begins and ends on the axis: (G, 2), 0 to 1.
 
-        ``is_each_whole``: whether each gene has a scale of its own, or all have one.
+        ``is_each_whole``: whether each gene has an axis of its own, so that its range
+        is 0 to 1, or all genes share an axis.
         """
         if is_each_whole:
             return np.tile([0.0, 1.0], (len(self.genes), 1))
@@ -121,7 +122,7 @@ def iter_cluster_expression(
 ) -> Generator[float, None, ClusterExpression]:
     """Yield the share done, 0 to 1, and return the expression in each group.
 
-    ``groups`` (n,) are those of the points. ``gene_names``: names of genes; if empty,
+    ``groups`` (n,): group of each point. ``gene_names``: names of genes; if empty,
     the leading markers of every group against all other points (t-test), three of each,
     a gene standing only under the first group it leads.
 
@@ -171,10 +172,10 @@ def iter_cluster_expression(
 def _estimate_densities(
     values: Any, codes: NDArray[np.intp], n_groups: int
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Return how often each value is in each group, and the ranges of the values.
+    """Return smoothed histograms of each gene in each group, and ranges of the genes.
 
-    ``values`` (n, G) array or sparse matrix, NaN where one is missing; ``codes`` (n,)
-    groups, -1 for none. Returns (C, G, BINS) shares, smoothed, and (G, 2) ranges.
+    ``values`` (n, G) array or sparse matrix, NaN where missing; ``codes`` (n,) group,
+    -1 for none. Returns (C, G, BINS) shares and (G, 2) lowest and highest values.
     """
     densities = np.zeros((n_groups, values.shape[1], BINS))
     ranges = np.zeros((values.shape[1], 2))
@@ -194,7 +195,10 @@ def _estimate_densities(
 def _iter_marker_columns(
     dataset: Dataset, codes: NDArray[np.intp], n_clusters: int
 ) -> Generator[float, None, list[int]]:
-    """Yield the share done, and return the columns of the leading markers."""
+    """Yield the share done, and return the indices of the leading markers.
+
+    They are ``N_LEADING`` for each group, each under the first group it leads.
+    """
     expression = dataset.expression
     ranked = yield from iter_leading(
         expression.values, codes, n_clusters, log1p=expression.is_log1p

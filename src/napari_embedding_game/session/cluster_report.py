@@ -1,4 +1,4 @@
-"""Describe the selected clusters: size, composition, contrasts."""
+"""A description of selected points: size, composition and contrasts."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from napari_embedding_game.data.dataset import Dataset
 MAX_LEVELS = 8
 MAX_COLUMNS = 12
 MAX_NUMBERED = 30
-"""More different whole numbers than these are measurements."""
+"""Most different integers of a column that counts as groups, not as measurements."""
 MIN_DIGITS, MAX_DIGITS = 3, 17
-"""Digits of the numbers in a text; 17 distinguish any two."""
+"""Digits of numbers in a text; 17 digits distinguish any two floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterReport:
-    """Everything the inspector shows of a selection."""
+    """The facts that the inspector shows of selected points."""
 
     size: int
     share: float
-    """Of all points, 0 to 1."""
+    """Share of all points, 0 to 1."""
     stretched_share: float
-    """Share of points that lie far from their neighbours; NaN where not known."""
+    """Share of points that lie far from their neighbours; NaN where unknown."""
     unlike_count: int
-    """Number of points that are unlike anything in the data."""
+    """Number of points that are unlike all others in the data."""
     column: str
     composition: pd.DataFrame
-    """As :func:`composition` returns it; empty without a column."""
+    """The table of :func:`compose_by_level`; empty without a column."""
     sampled: NDArray[np.intp]
-    """Rows drawn at random from the selection, for pictures and texts."""
+    """Rows sampled from the selection, for pictures and texts."""
     contrasts: pd.Series
-    """As :func:`contrasts` returns it; empty where columns are no measures."""
+    """The series of :func:`contrast_columns`; empty where columns are no measures."""
 
 
 def describe_points(
@@ -62,10 +62,10 @@ def describe_points(
     column: str = "",
     n_sampled: int = 24,
 ) -> ClusterReport:
-    """Describe some points, (n,).
+    """Return size, composition by a column and contrasts of a group of points.
 
-    ``column``: metadata column to compose by; "" for none. ``n_sampled``: how many rows
-    to sampled at random.
+    ``points`` (n,) bool: the group. ``column``: metadata column of the composition; ""
+    for none. ``n_sampled``: number of rows that are sampled.
     """
     rows = np.flatnonzero(points)
     stretch, isolation = snapshot.stretch, snapshot.isolation
@@ -92,12 +92,14 @@ def describe_points(
 
 
 def contrast_columns(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
-    """Return the columns in which some points, (n,), differ most from the rest.
+    """Return Cohen's d of the columns in which a group differs most from other points.
 
-    At most ``MAX_COLUMNS``, by falling Cohen's d: positive where inside is higher.  Its
-    unit is the root of the mean of both variances, so that one odd row in a small
-    cluster makes no contrast.  Missing values are left out; a column that is constant
-    on both sides, or empty on one, makes none.
+    At most ``MAX_COLUMNS`` columns, by falling absolute d, which is positive where the
+    group is higher.  The unit of d is the root of the mean of both variances, so that
+    one outlier in a small group makes no contrast.  Missing values are left out, and
+    columns that are constant on both sides or empty on one.
+
+    ``points`` (n,) bool: the group.
     """
     sides = iter_group_figures(dataset.profile, np.where(points, 0, 1), 2)
     counts, means, squares, _ = run_to_result(sides)
@@ -111,12 +113,12 @@ def contrast_columns(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
 
 
 def compose_by_level(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
-    """Return how the rows divide over the column's values, the largest first.
+    """Return a table of the levels among some rows, the most frequent level first.
 
-    Numbers are divided into quarters of the whole column; what is beyond the
-    largest ``MAX_LEVELS`` values is summed up as "other".  Each row has ``level``,
-    ``count``, ``share`` of these rows and ``of_all``, 0 to 1, and ``levels``: the
-    values that are summed up in it.
+    Numbers are binned into quarters of the whole column, in their order; levels beyond
+    ``MAX_LEVELS`` are summed up as "other".  The columns are ``level``, ``count``,
+    ``share`` of these rows, ``of_all`` (the level's share of all points), 0 to 1, and
+    ``levels`` (the levels that are summed up in this entry).
     """
     levels = to_levels(values)
     in_order = not is_continuous(values)  # ranges stay as they follow each other
@@ -137,9 +139,9 @@ def compose_by_level(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
 
 
 def to_levels(values: pd.Series) -> pd.Series:
-    """Return the column as categories, a numeric one cut into its quarters.
+    """Return a column as categories; numbers are binned into their quarters.
 
-    Where all numbers are the same, they are one category.
+    Equal numbers are one category.  Missing values are a category of their own.
     """
     levels = to_text_levels(
         _cut_into_quarters(values) if is_continuous(values) else values
@@ -152,9 +154,9 @@ def to_levels(values: pd.Series) -> pd.Series:
 
 
 def is_continuous(values: pd.Series) -> bool:
-    """Return whether a column holds measurements rather than names.
+    """Return whether a column holds measurements rather than groups.
 
-    Whole numbers with few values, such as cluster numbers, count as names.
+    Integers of few different values, such as cluster numbers, are groups.
     """
     if values.dtype.kind not in "iuf":
         return False
@@ -176,7 +178,7 @@ def _cut_into_quarters(values: pd.Series) -> pd.Series:
 
 
 def _range_texts(edges: NDArray[np.float64]) -> list[str]:
-    """Return a text for each range, with as few digits as distinguish the edges."""
+    """Return a text such as "1.5 to 2" for each range, with as few digits as needed."""
     texts: list[str] = []
     for digits in range(MIN_DIGITS, MAX_DIGITS + 1):
         numbers = [float(f"{edge:.{digits}g}") for edge in edges]

@@ -1,6 +1,6 @@
-"""Teach by example: classes of all points, learned from those that are annotated.
+"""Classes of all points, learned from the points that a person has annotated.
 
-The groups that a person has annotated are the classes, their points the examples.
+The annotated groups are the classes, their points the examples.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.clusters.annotation import NONE, Annotation
 
 TAUGHT = "taught"
-"""What the column of the classes is called."""
+"""Name of the column of classes."""
 MAX_EXAMPLES = 1_000
-"""Points of a class that are learned from; of more, some drawn at random."""
+"""Most examples of a class; of more, a random sample is used."""
 N_SHOWN = 20
-"""Points that are offered together to be judged."""
+"""Number of points that are offered at once to be judged."""
 FEW = 5
-"""With fewer examples of a class, its accuracy is too uncertain."""
+"""Number of examples of a class below which its accuracy is too uncertain."""
 
 
 def collect_examples(dataset: Dataset, annotation: Annotation) -> Examples:
-    """Return rows of the source by the name of the group that they are in."""
+    """Return the examples of each group, as source rows by the name of the group."""
     rows, examples = np.flatnonzero(dataset.kept), {}
     for code, group in annotation.groups.items():
         of_group = rows[annotation.codes == code]
@@ -45,7 +45,7 @@ def collect_examples(dataset: Dataset, annotation: Annotation) -> Examples:
 
 
 def explain_obstacle(dataset: Dataset, annotation: Annotation) -> str:
-    """Return why nothing can be learned yet, and what to do; "" if it can."""
+    """Return a sentence on why nothing can be learned yet; "" if learning can begin."""
     if not dataset.X.shape[1]:
         return dataset.missing_reason
     if dataset.is_distances:
@@ -64,9 +64,9 @@ def explain_obstacle(dataset: Dataset, annotation: Annotation) -> str:
 
 
 def learn_from_examples(dataset: Dataset, examples: Examples) -> Stages[Classification]:
-    """Learn the classes of all rows of a dataset from examples among them, in stages.
+    """Learn the classes of all rows of a dataset from examples, in stages.
 
-    Examples that are no rows of it are passed over.
+    ``examples``: source rows by class; rows that are not in the dataset are skipped.
 
     Raises InputError: if there are fewer than two classes.
     """
@@ -82,7 +82,7 @@ def learn_from_examples(dataset: Dataset, examples: Examples) -> Stages[Classifi
 def add_class_columns(
     dataset: Dataset, name: str, learned: Classification, examples: Examples
 ) -> tuple[Dataset, str]:
-    """Return the data with columns of the learned classes, and the columns' name."""
+    """Return the dataset with columns of class and confidence, and their name."""
     present = [*_example_points_by_class(dataset, examples)]
     classes = pd.Categorical.from_codes(learned.codes, present)
     how = AddedColumns(kind="taught", examples=dict(examples))
@@ -93,7 +93,10 @@ def add_class_columns(
 def find_least_confident_points(
     dataset: Dataset, column: str, annotation: Annotation
 ) -> NDArray[np.intp]:
-    """Return the points that taught classes are least sure of, but no examples."""
+    """Return the points of least confidence, ascending by it, without the examples.
+
+    At most ``N_SHOWN`` points.  ``column``: name of the learned classes.
+    """
     sure = dataset.obs[column + CONFIDENCE].to_numpy()
     confidence = np.where(annotation.codes == NONE, sure, np.inf)
     order = np.argsort(confidence, kind="stable")[:N_SHOWN]
@@ -101,7 +104,7 @@ def find_least_confident_points(
 
 
 def accuracy_text(learned: Classification, names: Sequence[str]) -> str:
-    """Return sentences on the accuracy of the classes."""
+    """Return sentences on the cross-validated accuracy of learned classes."""
     if learned.score is None:
         pairs = zip(names, learned.counts, strict=True)
         single = ", ".join([name for name, n in pairs if n == 1][:3])
@@ -129,7 +132,7 @@ def accuracy_text(learned: Classification, names: Sequence[str]) -> str:
 def _example_points_by_class(
     dataset: Dataset, examples: Examples
 ) -> dict[str, NDArray[np.intp]]:
-    """Return the rows of a dataset that are examples of each class that has any."""
+    """Return the examples as rows of the dataset, by class, without empty classes."""
     indices = np.cumsum(dataset.kept) - 1
     points = {}
     for name, rows in examples.items():

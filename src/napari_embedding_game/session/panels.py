@@ -1,7 +1,7 @@
-"""Panels: the same positions of the map drawn several times, in rows.
+"""Panels: several maps, or the groups of a map, painted beside each other in rows.
 
-Those of maps in space stand in the plane of the canvas, whatever the camera sees: each
-map is turned about its own middle, and none comes to lie in front of another.
+Panels of maps in space lie in the plane of the canvas, wherever the camera is: each
+map turns about its own middle, and no panel hides another.
 """
 
 from __future__ import annotations
@@ -23,53 +23,53 @@ from napari_embedding_game.session.cluster_report import to_levels
 GAP, ABOVE = 0.12, 0.4
 """Gap beside a panel, and above it for its caption, as shares of a panel."""
 STRAIGHT = np.eye(2, 3)
-"""Facing of a camera that looks straight at x and y."""
+"""Right and up for a camera that looks along the z axis."""
 MAX_PANELS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """Panels in rows; the first is upper left, where the map itself lies."""
+    """Panels in rows; the first panel is upper left, at the map's own position."""
 
     captions: tuple[tuple[str, str], ...]
-    """Name of each panel, and the text after it."""
+    """Name of each panel, and the text after the name."""
     positions: NDArray[np.float64]
-    """(m, d) position of these, above the middle of the upper edge."""
+    """(m, d) position of each caption, above the middle of the panel's upper edge."""
     width: float
-    """Of a panel, without the gap, in units of the map."""
+    """Width of a panel, without the gap, in units of the map."""
     offsets: NDArray[np.float32]
-    """(m, d) from the map to each panel."""
+    """(m, d) shift from the map to each panel."""
     corners: NDArray[np.float32]
     """(2, d) lower left and upper right corner of all panels with their captions."""
     box: NDArray[np.float32]
-    """(2, d) corners of what the scale of the map goes by.
+    """(2, d) corners of the box by which the view is scaled.
 
-    Of flat panels their corners.  In space a cube around the first one, as wide as
-    all panels from whichever side they are seen: it is turned about its middle."""
+    For flat panels these are ``corners``.  In space the box is a cube around the middle
+    of the first panel, as wide as all panels, so that they fit at every rotation."""
     facing: NDArray[np.floating]
-    """(2, d) steps of length 1 that go right and up."""
+    """(2, d) unit vectors that point right and up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the points of a map are drawn."""
+    """The painted positions of a map, and its panels."""
 
     snapshot: Snapshot
     panels: Panels | None = None
-    """None where the map is whole."""
+    """None where the map is not painted in panels."""
     panel_of_points: NDArray[np.intp] | None = None
-    """(N,) panel of each point, where the groups of a column lie apart."""
+    """(N,) panel of each point, where the map is split by a column; else None."""
     other: NDArray[np.float32] | None = None
-    """(N, d) where the points of another map are drawn, next to the first."""
+    """(N, d) painted positions of another map next to the first; None without one."""
 
     @cached_property
     def positions(self) -> NDArray[np.float32]:
-        """(m N, d) of m maps side by side: row ``i % N`` is drawn at place i."""
+        """(m N, d) positions of m maps side by side: entry i is of row ``i % N``."""
         base: NDArray[np.float32] = self.snapshot.embedding
         return base if self.other is None else np.concatenate([base, self.other])
 
     def is_arranged_as(self, previous: Layout | None) -> bool:
-        """Return whether the same points lie in panels of the same names."""
+        """Return whether two layouts have the same points in panels of equal names."""
         one, two = self.panels, None if previous is None else previous.panels
         if previous is None or one is None or two is None:
             return one is two
@@ -85,12 +85,12 @@ def arrange_panels(
     captions: Sequence[tuple[str, str]],
     facing: NDArray[np.floating] = STRAIGHT,
 ) -> Panels:
-    """Lay panels beside each other.
+    """Return panels, one for each caption, arranged in rows beside each other.
 
-    ``points`` (n, d) array: what each of them has room for; in space, where they may be
-    seen from any side, for the ball around these. ``captions`` sequence of (str, str):
-    name of each panel, and what stands behind it. ``facing`` (2, 3) array: steps of
-    length 1 that go right and up on the canvas, in units of the map.
+    ``points`` (n, d) array: a panel has room for these points; in space for the ball
+    around them, as they may be seen from any side. ``captions`` sequence of (str, str):
+    name of each panel, and the text after it. ``facing`` (2, 3) array: unit vectors, in
+    map coordinates, that point right and up on the canvas.
     """
     low, high = points.min(axis=0).astype(float), points.max(axis=0).astype(float)
     middle, size, n_axes = (low + high) / 2, high - low, len(low)
@@ -125,7 +125,7 @@ def arrange_panels(
 
 
 def split_columns(dataset: Dataset) -> list[str]:
-    """Return the names of the columns that a map can be split by."""
+    """Return the columns of 2 to ``MAX_PANELS`` groups, by which a map can be split."""
     obs = dataset.obs
     return [
         name
@@ -137,10 +137,10 @@ def split_columns(dataset: Dataset) -> list[str]:
 def split_by_column(
     snapshot: Snapshot, column: pd.Series, facing: FloatArray = STRAIGHT
 ) -> Layout:
-    """Move the groups of a column apart, each as it lies, in rows of panels.
+    """Return a layout in which each group of a column has a panel of its own.
 
-    ``snapshot``: of two or three dimensions. ``column``: of names, or of few whole
-    numbers. Points without a group have a panel of their own, the last one.
+    ``snapshot``: of two or three dimensions. ``column``: names, or few integers. Points
+    without a group are in the last panel.
     ``facing`` (2, 3) array: as in :func:`arrange_panels`.
     """
     levels = to_levels(column).cat.remove_unused_categories().cat

@@ -1,4 +1,4 @@
-"""The wells of a plate that the points of a map come from, and a figure of each."""
+"""Plates and wells from which the points of a map come."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _OF_PLACE = re.compile(
     rf"^row$|^column$|{_WELL.pattern}|{_PLATE.pattern}", re.IGNORECASE
 )
 _WITH_PLACES = 0.5
-"""Share of the points whose well can be read, from which a column names wells."""
+"""Share of points with a readable well from which a column counts as one of wells."""
 MAX_LISTED = 6
-"""Columns shown for a well."""
+"""Most columns shown for a well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,27 +36,30 @@ class Plate:
     """The wells of one plate."""
 
     name: str
-    """"" where there is only one."""
+    """"" where there is only one plate."""
     wells: dict[Well, NDArray[np.intp]]
-    """Rows of the dataset in each well; none in one whose images hold no object."""
+    """Rows of the dataset in each well; empty for a well without objects."""
     image_rows: Mapping[Well, Mapping[str, str]] = field(default_factory=dict)
-    """What is known of wells without any rows, by column."""
+    """Metadata, by column, of the images of wells without rows."""
 
     def counts(self) -> NDArray[np.float64]:
-        """Points in each well, (W,)."""
+        """Return the number of points in each well, (W,)."""
         return np.array([len(rows) for rows in self.wells.values()], dtype=float)
 
     def shares(self, points: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Share of each well's points that are among some (n,), (W,); NaN if empty."""
+        """Return the share of each well's points that are in a mask (n,): (W,).
+
+        NaN for an empty well.
+        """
         inside = (points[rows] for rows in self.wells.values())
         return np.array([one.mean() if len(one) else np.nan for one in inside])
 
 
 def find_plates(dataset: Dataset) -> tuple[Plate, ...]:
-    """Return the plates of the points; none where no column names wells.
+    """Return the plates of a dataset's points; () where no column names wells.
 
-    A well is read off a column ``well`` with values such as "B03", or off the columns
-    ``row`` and ``column``; ``plate`` tells several plates apart.
+    Wells are parsed from a column ``well`` with values such as "B03", or from the
+    columns ``row`` and ``column``; a column ``plate`` distinguishes several plates.
     """
     wells = _find_wells(dataset)
     if wells is None:
@@ -83,9 +86,9 @@ def find_plates(dataset: Dataset) -> tuple[Plate, ...]:
 
 
 def list_well_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
-    """Return the columns of ``obs`` that describe a whole well.
+    """Return the columns of ``obs`` that are constant in each well, such as a dose.
 
-    Numbers and names that are the same in all points of a well, such as a dose.
+    Columns that name the wells and plates are left out.
     """
     well = np.full(len(dataset.obs), -1)
     groups = [rows for plate in plates for rows in plate.wells.values()]
@@ -102,7 +105,7 @@ def list_well_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
 def well_text(
     dataset: Dataset, plate: Plate, well: Well, columns: Sequence[str]
 ) -> str:
-    """Return what is known of a well: how many points it has, and its columns."""
+    """Return lines on a well: its name, number of points, and values of columns."""
     rows = plate.wells[well]
     lines = [f"{well_name(well)}: {count_text(len(rows), 'point')}"]
     for column in columns[:MAX_LISTED]:
@@ -120,7 +123,10 @@ def _matching_columns(obs: pd.DataFrame, pattern: re.Pattern[str]) -> Iterator[s
 
 
 def _find_wells(dataset: Dataset) -> pd.Series | None:
-    """Return the well of each point, None where it is not known; None without any."""
+    """Return the well of each point, (n,), None where unknown.
+
+    Returns None where no column names wells.
+    """
     obs, source = dataset.obs, dataset.source_obs
     for column in _matching_columns(obs, _WELL):
         texts = obs[column].astype(object)
@@ -129,7 +135,8 @@ def _find_wells(dataset: Dataset) -> pd.Series | None:
             return wells
     if not set(_ROW_AND_COLUMN) <= set(obs.columns):
         return None
-    whole = obs if source is None else source  # a part may have no well of row 0
+    # A child map may have no point in row 0, so counting from 0 shows in the source.
+    whole = obs if source is None else source
     columns = (_to_one_based(obs[x], whole.get(x, obs[x])) for x in _ROW_AND_COLUMN)
     positions = pd.Series(list(zip(*columns, strict=True)))
     wells = positions.map(
@@ -139,7 +146,7 @@ def _find_wells(dataset: Dataset) -> pd.Series | None:
 
 
 def _to_one_based(column: pd.Series, whole: pd.Series) -> pd.Series:
-    """Return a column as one that counts from 1, if the whole of it has a 0."""
+    """Return a column plus 1 if the column of all source rows contains a 0."""
     numbers, every = (
         pd.to_numeric(one.astype(object), errors="coerce") for one in (column, whole)
     )

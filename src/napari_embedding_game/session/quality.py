@@ -1,4 +1,4 @@
-"""Measures of the map of a session, alone and beside an earlier one, by the engine."""
+"""Jobs that measure the quality of a session's map, alone or against another map."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ONLY_AT_REST = "Pause or stop the game to compare two maps."
 MAX_COLUMNS = 20
-"""Of columns of groups that are compared with the map."""
+"""Most columns of groups that are compared with the map."""
 FOLLOWED = 0.5
 """Agreement of the map with a column of samples from which a warning is given."""
 
@@ -29,12 +29,12 @@ FOLLOWED = 0.5
 def find_followed_samples(
     quality: MapQuality, roles: Mapping[str, Role]
 ) -> ColumnAgreement | None:
-    """Return the column of samples that the map follows most, if it follows one.
+    """Return the column of samples with which the map agrees most; None if it is low.
 
-    A column of groups that does not say by its name what they are counts where it
-    agrees with the map at least as well as the map's own clusters do.
+    A column whose name does not say that it holds kinds of cells is also returned, if
+    it agrees with the map at least as well as the map's own clusters.
 
-    ``roles``: what each column is taken for.
+    ``roles``: role of each column.
     """
     of_clusters = quality.clusters
     for column in quality.columns:
@@ -48,7 +48,7 @@ def find_followed_samples(
 
 
 def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
-    """Return the codes of the columns of groups, by their names, -1 for none."""
+    """Return integer codes (n,) of each column of groups, by name; -1 for no group."""
     obs = dataset.obs
     several = [name for name in dataset.level_columns if obs[name].nunique() > 1]
     groups = {name: obs[name].astype("category") for name in several[:MAX_COLUMNS]}
@@ -56,7 +56,11 @@ def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
 
 
 def rows_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | None:
-    """Return the data of the map and what it was made with; None without their rows."""
+    """Return the dataset and the settings of the map on show.
+
+    None where there is no record of the map, or where the data have no rows, as with
+    distances.
+    """
     dataset, settings = session.dataset, session.map_settings
     is_given = settings.metric == "precomputed"  # distances, and no rows to compare
     if dataset is None or session.run_record is None or is_given:
@@ -65,9 +69,10 @@ def rows_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | Non
 
 
 def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
-    """Return what works out the quality of the present map, for another thread.
+    """Return a job that measures the quality of the map on show, for any thread.
 
-    None where there is no map, or where its data are not there.
+    None where there is no map, or where its data have no rows.  The job returns None
+    where the map is too small.
     """
     data, snapshot = rows_and_settings_of_map(session), session.snapshot
     if data is None or snapshot is None:
@@ -99,9 +104,11 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
 def make_comparison_job(
     session: Session, number: int
 ) -> Callable[[], TimelineComparison]:
-    """Return what compares the map on show with a mark, for another thread.
+    """Return a job that compares the map on show with a mark, for any thread.
 
-    Raises DataError: the points are moving, there is no map, or the mark was forgotten.
+    ``number``: of the mark.
+
+    Raises DataError: the points are moving, there is no map, or the mark was removed.
     """
     base, mark = session.snapshot, session.timeline.find_mark(number)
     if base is None or session.is_moving:

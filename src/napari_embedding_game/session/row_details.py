@@ -1,4 +1,4 @@
-"""Describe one row in a few words, for the hover card."""
+"""A few facts about one row, for the hover card."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 
 MAX_FACTS = 5
-"""Facts that are taken in at a glance."""
+"""Most facts of a card: so many can be read at a glance."""
 MAX_VALUE, MAX_TEXT = 40, 240
-"""Letters."""
+"""Most characters of a fact, and of the row's text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDetails:
-    """One row, as a tooltip shows it."""
+    """The facts about one row that a tooltip shows."""
 
     name: str
     cluster: str
-    """Name of its cluster, "Cluster 3" where none was given."""
+    """Name of the row's cluster, "Cluster 3" where no name was given."""
     facts: tuple[tuple[str, str], ...] = ()
-    """Name and value."""
+    """Name and value of each fact."""
     text: str = ""
-    """Beginning of its text; "" where rows have none."""
+    """Beginning of the row's text; "" where rows have no texts."""
 
 
 def describe_row(
@@ -40,11 +40,11 @@ def describe_row(
     names: Sequence[str],
     computed: Mapping[str, float] | None = None,
 ) -> RowDetails:
-    """Return what is known of a row.
+    """Return name, cluster, facts and text of a row.
 
-    ``cluster``: the one it is in. ``names``: metadata columns and genes, the most
-    important first; what is missing, or no such name, is passed over. ``computed``:
-    numbers of the row that no file has, by what they are called: they come first.
+    ``cluster``: cluster of the row. ``names``: metadata columns and genes, the most
+    important first; missing values and unknown names are skipped. ``computed``: numbers
+    of the row that the program computed, by name: they come first.
     """
     facts = [(name, _value_text(number)) for name, number in (computed or {}).items()]
     for name in dict.fromkeys(names):

@@ -1,4 +1,4 @@
-"""The selection that map, table, thumbnails and image share."""
+"""The selection of clusters or points, shared by map, table, thumbnails and image."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ Mask = NDArray[np.bool_]
 
 
 class Selection:
-    """Either whole clusters, or points one by one; ``points`` follows from both.
+    """A selection of whole clusters or of single points; ``points`` holds for both.
 
-    Clusters that are selected stay so while points move in and out of them;
-    points that are selected stay, whatever cluster they are in.
+    Selected clusters stay selected while their points change; selected points stay
+    selected, whatever cluster they are in.
 
-    ``changed`` brings ``clusters`` whenever a person has selected something
-    else, be it points.
+    ``changed`` emits ``clusters`` whenever the selection changes, be it of points.
     """
 
     changed = Signal(tuple)
 
     def __init__(self) -> None:
         self.clusters: tuple[int, ...] = ()
-        """Ids of the selected clusters, each once, the first chosen first.
+        """Ids of the selected clusters, in the order of their selection.
 
-        Empty while points are selected one by one."""
+        Empty while single points are selected."""
         self._labels: NDArray[np.integer] = np.zeros(0, np.int32)
         self._chosen_points: NDArray[np.bool_] | None = None
         self._points: NDArray[np.bool_] | None = None
@@ -45,7 +44,7 @@ class Selection:
 
     @property
     def rows(self) -> NDArray[np.intp]:
-        """The selected points in their order."""
+        """The indices of the selected points, ascending."""
         return np.flatnonzero(self.points)
 
     @property
@@ -55,17 +54,20 @@ class Selection:
 
     @property
     def is_of_points(self) -> bool:
-        """Whether points are selected one by one rather than whole clusters."""
+        """Whether single points are selected, rather than whole clusters."""
         return self._chosen_points is not None
 
     def shares(self) -> dict[int, float]:
-        """Return for each cluster with selected points the selected share, 0 to 1."""
+        """Return the share of selected points, 0 to 1, by id of cluster.
+
+        Clusters without selected points are left out.
+        """
         counts = np.bincount(self._labels[self.points])
         sizes = np.bincount(self._labels)
         return {i: float(counts[i] / sizes[i]) for i in np.flatnonzero(counts).tolist()}
 
     def mask_by_labels(self, labels: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return for each point, by its cluster, whether it is selected: (n,) bool."""
+        """Return whether each point would be selected with these cluster ids: (n,)."""
         return self.points if self.is_of_points else np.isin(labels, self.clusters)
 
     def select(self, cluster: int) -> None:
@@ -73,7 +75,7 @@ class Selection:
         self._set_selection((cluster,))
 
     def toggle(self, cluster: int) -> None:
-        """Add the cluster, or take it out when it is selected already."""
+        """Add the cluster to the selection, or remove it if it is selected already."""
         others = [c for c in self.clusters if c != cluster]
         self._set_selection(others if cluster in self.clusters else (*others, cluster))
 
@@ -86,11 +88,11 @@ class Selection:
         self._set_selection(())
 
     def select_points(self, points: NDArray[Any], mode: Mode = "replace") -> None:
-        """Select points one by one, as with a lasso, a thumbnail or a label.
+        """Select single points, as with a lasso, a thumbnail or a label.
 
-        ``points`` (n,) bool or (m,) int. ``mode`` {"replace", "add", "remove"}:
-        whether to select these alone, or to add them to what is selected (its clusters
-        are then points too), or to take them out of it.
+        ``points`` (n,) bool or (m,) int. ``mode``: "replace" selects these points
+        alone; "add" adds them to the selection and "remove" removes them from it, and
+        selected clusters become single points.
         """
         mask = np.zeros(len(self._labels), bool)
         points = np.asarray(points)
@@ -102,14 +104,20 @@ class Selection:
         self._set_selection((), mask if mask.any() else None)
 
     def toggle_points(self, points: NDArray[np.bool_], *, is_added: bool) -> None:
-        """Select a group of points (n,), or add it; one that is selected goes."""
+        """Select a group of points, (n,) bool, or add it to the selection.
+
+        With ``is_added``, a group whose points are all selected is removed instead.
+        """
         if points.any():
             has_all = is_added and self.points[points].all()
             mode: Mode = "remove" if has_all else "add" if is_added else "replace"
             self.select_points(points, mode)
 
     def update_labels(self, labels: NDArray[np.integer]) -> None:
-        """Take over the (n,) cluster ids; those that no longer exist are dropped."""
+        """Set the cluster id of each point, (n,); drop selected ids that are gone.
+
+        Selected points are dropped if the number of points has changed.
+        """
         is_resized = len(labels) != len(self._labels)
         self._labels = labels
         if self._chosen_points is None:

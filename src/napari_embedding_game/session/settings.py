@@ -11,15 +11,16 @@ from napari_embedding_game.core.energy.methods import get_method, per_point
 from napari_embedding_game.core.settings import Settings, list_affinities
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
-"""Repulsion that the slider offers, to the method's own: for the game 10 to 10,000."""
+"""Range of the repulsion slider, relative to the method's default: 10 to 10,000 for the
+game."""
 _NAMES = {each.name for each in fields(Settings)}
 
 
 class ChosenSettings:
-    """The fields of :class:`Settings` as a person edits them, one after another."""
+    """Editable :class:`Settings`, whose fields can be read and set as attributes."""
 
     changed = Signal(str)
-    """The name of a field that has another value now."""
+    """Emits the name of a field whose value has changed."""
 
     value: Settings
 
@@ -36,16 +37,16 @@ class ChosenSettings:
             object.__setattr__(self, name, value)
 
     def update(self, **values: Any) -> None:
-        """Take several values; listeners hear of each when all are there."""
+        """Set several fields, then emit ``changed`` for each field that changed."""
         new = {name: v for name, v in values.items() if v != getattr(self, name)}
         object.__setattr__(self, "value", replace(self.value, **new))
         for name in new:
             self.changed.emit(name)
 
     def choose_method(self, method: str) -> None:
-        """Take a method with its default repulsion and, if need be, approximation.
+        """Set the method, with its default repulsion.
 
-        Affinities that it does not support become automatic as well.
+        An approximation or affinity that the method does not support becomes automatic.
         """
         offered = get_method(method).approximations
         is_possible = self.value.affinity in ("auto", *list_affinities(method))
@@ -57,7 +58,7 @@ class ChosenSettings:
 
 @dataclass
 class DisplaySettings:
-    """How the map is drawn; ``events`` emits which field changed."""
+    """How the map is painted; ``events`` has a signal for each field."""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 
@@ -65,13 +66,13 @@ class DisplaySettings:
     """"Cluster", "Stretch", "Isolation", "Pressure", "Movement", the name of a
     metadata column, or of a gene."""
     limits: tuple[float, float] | None = None
-    """Values that get the first and the last colour; None: those that suit them."""
+    """Values that get the first and the last colour; None for automatic limits."""
     size_by_pressure: bool = False
     """Whether points under pressure are drawn larger."""
     split_by: str = ""
     """Column whose groups are shown side by side; "" for one map."""
     show_landmarks: bool = False
-    """Whether they are shown at rest, too."""
+    """Whether landmarks are shown while the game rests, too."""
     show_names: bool = True
     """Whether the names of the clusters are written on the map."""
     color_objects: bool = False
@@ -79,11 +80,11 @@ class DisplaySettings:
 
 
 def repulsion_range(method: str) -> tuple[float, float]:
-    """Return the weakest and the strongest repulsion that are offered."""
+    """Return the lowest and the highest repulsion that the slider offers."""
     default = get_method(method).repulsion
     return default * WEAKEST, default * STRONGEST
 
 
 def has_lambda(method: str) -> bool:
-    """Return whether the method's repulsion is a lambda, and not a factor."""
+    """Return whether the method's repulsion is a lambda rather than a factor."""
     return get_method(method).lambda_scale is per_point

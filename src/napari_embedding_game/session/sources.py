@@ -49,36 +49,36 @@ SAMPLES = {
 
 
 def store_read_result(dataset: Dataset, read: ReadResult) -> None:
-    """Note how a dataset was read with the dataset itself."""
-    itself: Any = None  # no circle that would keep it in memory
+    """Store in a dataset how it was read."""
+    itself: Any = None  # a reference cycle would keep the dataset in memory
     dataset.known["read"] = replace(read, dataset=itself)
 
 
 def stored_read_result(dataset: Dataset) -> ReadResult | None:
-    """Return how a dataset was read; None where nobody has noted it."""
+    """Return how a dataset was read, as stored in it; None where nothing is stored."""
     read: ReadResult | None = dataset.known.get("read")
     return None if read is None else replace(read, dataset=dataset)
 
 
 class Source:
-    """Something that can be read, again and in another way if need be."""
+    """A source of data that can be read again, with the same or other options."""
 
     words: ClassVar[str]
-    """What a person calls it, with its fields."""
+    """The name as a format string of the source's fields."""
 
     @property
     def name(self) -> str:
-        """What a person calls it."""
+        """The name of the source in sentences."""
         return self.words.format(**vars(self))
 
     @property
     def pixels(self) -> Any:
-        """The label image that its objects are read from; None without any."""
+        """The label image whose objects are the rows; None without one."""
         request = getattr(self, "request", None)
         return getattr(self, "labels", None) if request is None else request.pixels
 
     def with_pixels(self, pixels: Any) -> Source:
-        """Return the same about the objects of another label image."""
+        """Return a copy of the source that refers to another label image."""
         source: Any = self
         request = getattr(self, "request", None)
         changed = {"labels": pixels}
@@ -88,14 +88,14 @@ class Source:
         return result
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Read and check it in stages; raise :class:`DataError` with one sentence."""
+        """Read and check the source in stages; raise :class:`DataError` on failure."""
         raise NotImplementedError
 
     def read_again(self, options: ReadOptions, known: Identity) -> Stages[ReadResult]:
-        """Do what :meth:`read` does, for rows that are to be those that are `known`.
+        """Read the source as :meth:`read` does, to compare its rows with known rows.
 
-        The dataset that is returned has hashes of what these are known by, where the
-        source still holds it.
+        The dataset also has hashes of the numbers by which the known rows are
+        identified, where the source still holds these numbers.
         """
         result = yield from self.read(options)
         dataset = result.dataset
@@ -107,7 +107,7 @@ class Source:
         return replace(result, dataset=dataset)
 
     def _hash_rows(self, known: Identity, options: ReadOptions) -> Stages[RowHashes]:
-        """Hash the numbers by which rows are `known`, as far as it has them."""
+        """Return hashes of the numbers that identify known rows; {} where missing."""
         yield from ()
         return {}
 
@@ -120,19 +120,19 @@ class FileSource(Source):
 
     path: Path
     request: JoinRequest | None = None
-    """The label images whose objects the rows may be; None: they are no objects."""
+    """The label image to whose objects the rows are joined; None for no join."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Read and check it, and apply the recipe if there is one."""
+        """Read and check the file, apply a recipe, and join the rows to objects."""
         text = str(self.path).encode(errors="replace").decode()
-        if text != str(self.path):  # no session could say which file it is of
+        if text != str(self.path):  # a session file could not store this path
             raise DataError(f"{text} has a letter of no alphabet: rename the file.")
         if self.request is None or options.transposed:
             return (yield from load_read_result(self.path, options))
         return (yield from load_with_labels(self.path, self.request, options))
 
     def _hash_rows(self, known: Identity, options: ReadOptions) -> Stages[RowHashes]:
-        """Read those numbers in the process that reads files."""
+        """Read and hash the numbers in the process that reads files."""
         read = readers.read_row_hashes
         hashes: RowHashes = yield from read_in_process(self.path, read, known, options)
         return hashes
@@ -147,10 +147,10 @@ class AnnDataSource(Source):
     table: SpatialTable
     layer_name: str
     labels: Any = None
-    """The label image whose instances the rows are; None: a layer of another kind."""
+    """The label image whose instances the rows are; None for a layer without labels."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Read the rows about the layer, and find the object of each."""
+        """Read the rows that annotate the layer, and join them to its objects."""
         yield Stage("Reading the table")
         part, name = self.table.adata, self.layer_name
         result = yield from read_adata_in_stages(part, name, options, is_shared=True)
@@ -170,7 +170,7 @@ class AnnDataSource(Source):
         return replace(result, dataset=dataset)
 
     def _hash_rows(self, known: Identity, options: ReadOptions) -> Stages[RowHashes]:
-        """Look at those numbers in the AnnData."""
+        """Hash the numbers in the AnnData."""
         yield Stage("Checking the numbers")
         return read_root_identity(
             root_from_anndata(self.table.adata), self.name, known
@@ -179,17 +179,17 @@ class AnnDataSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class FeaturesSource(Source):
-    """The features table of a napari layer, as it was at the request."""
+    """The features table of a napari layer, as it was when the source was made."""
 
     words = "the table of layer '{layer_name}'"
 
     features: pd.DataFrame
     layer_name: str
     request: JoinRequest | None = None
-    """The label image that the rows are the objects of."""
+    """The label image to whose objects the rows are joined; None for no join."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Read and check it, and find the object of each row."""
+        """Read and check the table, and join its rows to objects."""
         link = None
         if self.request is not None:
             yield FINDING_STAGE
@@ -205,7 +205,7 @@ class FeaturesSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSource(Source):
-    """The objects of a label image, measured in an image."""
+    """The objects of a label image, as rows of measurements in an image."""
 
     words = "the objects of '{layer_name}'"
 
@@ -214,7 +214,7 @@ class MeasuredSource(Source):
     labels: Any
     layer_name: str
     how: Mapping[str, Any] = field(default_factory=dict)
-    """Further options of the request."""
+    """Further arguments of ``measure_stages``."""
     notes: tuple[str, ...] = ()
     """Sentences on the measured images, shown with the result."""
 
@@ -229,13 +229,13 @@ class MeasuredSource(Source):
 
 @dataclass(eq=False)
 class ExperimentSource(Source):
-    """A folder of images with their labels, whose objects are measured."""
+    """A folder of images with label images, whose objects are measured."""
 
     words = "the images of '{folder.name}'"
 
     folder: Path
     images: ExperimentImages | None = None
-    """Once they were looked at; their labels may be edited."""
+    """The opened images, whose labels may be edited; None before the first reading."""
 
     @property
     def pixels(self) -> Any:
@@ -252,7 +252,7 @@ class ExperimentSource(Source):
 
 
 def source_of(path: Path) -> Source:
-    """Return a file or folder as a source of the kind that it is."""
+    """Return the source of a file or folder: an experiment, or any other file."""
     if readers.is_experiment(path):
         return ExperimentSource(path)
     return FileSource(path)
@@ -260,14 +260,14 @@ def source_of(path: Path) -> Source:
 
 @dataclass(frozen=True)
 class SampleSource(Source):
-    """One of the ``SAMPLES``."""
+    """A sample that comes with the program, by its key in ``SAMPLES``."""
 
     words = "the sample {key}"
 
     key: str
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Read and check it."""
+        """Read the sample."""
         if self.key == "nuclei":
             result = yield from measure_nuclei_in_stages()
             return replace(

@@ -1,4 +1,4 @@
-"""Two layouts of a map compared: the one on show, and one of the timeline."""
+"""The comparison of the map on show with a mark of the timeline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.quality import MapQuality
 
 FAR_OFF = 0.4
-"""Radii of the map that half of the points move where islands change places."""
+"""Median shift, in radii of the map, from which islands may have changed places."""
 THIS_MAP = "This map"
 SHEET = " The other map has 2 dimensions: it lies in space as a sheet, turned to fit."
 SHADOW = " The other map has 3 dimensions: you see it from the side that fits best."
@@ -26,23 +26,23 @@ SHADOW = " The other map has 3 dimensions: you see it from the side that fits be
 
 @dataclass(frozen=True, eq=False)
 class TimelineComparison:
-    """The map on show and another one."""
+    """The map on show, another map of the timeline, and how they differ."""
 
     base: Snapshot
     mark: Mark
-    """The other layout."""
+    """The mark of the other map."""
     maps: MapComparison
     qualities: tuple[MapQuality, MapQuality] | None
-    """Of the map on show and of the other; None where the data are not known."""
+    """Quality of the map on show and of the other; None where data are missing."""
 
     @property
     def n_dimensions(self) -> tuple[int, int]:
-        """Dimensions of the map on show and of the other."""
+        """Number of dimensions of the map on show, and of the other map."""
         other = self.mark.snapshot.embedding
         return self.base.embedding.shape[1], other.shape[1]
 
     def summary(self) -> str:
-        """Return in words what differs."""
+        """Return sentences on how the two maps differ."""
         half = float(np.median(self.maps.movement))
         is_near, kept = half < FAR_OFF, share_text(self.maps.neighbors_kept)
         return (
@@ -54,7 +54,7 @@ class TimelineComparison:
         )
 
     def side_by_side(self, facing: NDArray[np.floating]) -> Layout:
-        """Return both maps in panels, the other laid on the one on show.
+        """Return a layout with both maps in panels, the other map aligned to the first.
 
         ``facing`` (2, 3) array: as in :func:`~.panels.arrange_panels`.
         """

@@ -1,7 +1,8 @@
-"""Which points of a session's map are drawn, and where.
+"""Where the points of a session's map are painted on the canvas.
 
-The map is drawn whole, split by a column, or next to another map of the timeline.
-Snapshot, clusters, markers and files have all points where they are.
+The map is painted as it is, split into panels by a column, or next to another map of
+the timeline.  Only painting changes: snapshot, clusters, markers and files keep the
+points' positions.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ if TYPE_CHECKING:
 
 
 def are_same_objects(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
-    """Return whether both hold the same objects."""
+    """Return whether two tuples hold the same objects, by identity, in order."""
     return len(first) == len(second) and all(map(operator.is_, first, second))
 
 
 class View:
-    """How the map of a session is drawn, by its look."""
+    """The painted positions of a session's map, as its display settings choose."""
 
     comparison_changed = Signal()
-    """Another comparison, or none any more."""
+    """Emitted when a comparison begins or ends."""
     panels_changed = Signal()
-    """The map is drawn in other panels, or whole."""
+    """Emitted when the map is painted in other panels, or no longer in panels."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.facing: NDArray[np.floating] = STRAIGHT
-        """(2, 3) steps of length 1 that go right and up on the canvas, in units of the
-        map: panels in space are laid out along these, and figures seen so."""
+        """(2, 3) unit vectors, in map coordinates, that point right and up on the
+        canvas: panels of a map in space lie in their plane."""
         self._comparison: TimelineComparison | None = None
         self._layout_of: tuple[object, ...] = ()
         self._layout: Layout | None = None
@@ -65,7 +66,7 @@ class View:
 
     @property
     def layout(self) -> Layout | None:
-        """Where the points are drawn; None where there is no map."""
+        """The painted positions and panels; None without a map."""
         session, comparison, column = self._session, self.comparison, self._split_by()
         snapshot, dataset = session.snapshot, session.dataset
         if snapshot is None:
@@ -84,21 +85,21 @@ class View:
 
     @property
     def drawn(self) -> Snapshot | None:
-        """The map where its points are drawn."""
+        """The snapshot with its painted positions; None without a map."""
         return None if self.layout is None else self.layout.snapshot
 
     @property
     def panels(self) -> Panels | None:
-        """The panels that the map is drawn in; None where it is whole."""
+        """The panels of the map; None where the map is not painted in panels."""
         return None if self.layout is None else self.layout.panels
 
     @property
     def positions(self) -> NDArray[np.float32] | None:
-        """The places where points are drawn, as in :attr:`Layout.positions`."""
+        """The painted positions of all maps, as in :attr:`Layout.positions`."""
         return None if self.layout is None else self.layout.positions
 
     def _split_by(self) -> str:
-        """Return the column that the map is split by now; "" where it is whole."""
+        """Return the column by which the map is split now; "" where it is not split."""
         session, column = self._session, self._session.look.split_by
         snapshot = session.snapshot
         if not column or snapshot is None or session.is_moving:
@@ -109,7 +110,7 @@ class View:
 
     @property
     def split_columns(self) -> list[str]:
-        """The columns of the metadata that the map can be split by."""
+        """The columns of the metadata by which the map can be split."""
         dataset = self._session.dataset
         obs = None if dataset is None else dataset.obs
         if self._columns[0] is not obs:
@@ -118,13 +119,13 @@ class View:
 
     @property
     def comparison(self) -> TimelineComparison | None:
-        """The comparison of the map on show; None without one."""
+        """The comparison of the map on show with another; None without one."""
         result = self._comparison
         is_of_map = result is not None and result.base is self._session.snapshot
         return result if is_of_map else None
 
     def set_comparison(self, comparison: TimelineComparison | None) -> None:
-        """Take up a comparison, unless another map is on show by now; None ends it."""
+        """Set the comparison, unless it is of another map; None ends the comparison."""
         is_of_map = comparison is None or comparison.base is self._session.snapshot
         if is_of_map and comparison is not self._comparison:
             self._comparison = comparison
@@ -133,12 +134,12 @@ class View:
 
     @property
     def is_side_by_side(self) -> bool:
-        """Whether another map is drawn next to this one, in a plane or in space."""
+        """Whether another map is painted next to the map on show, in 2 or 3 axes."""
         result = self.comparison
         return result is not None and result.base.embedding.shape[1] in (2, 3)
 
     def _update_panels(self) -> None:
-        """End the comparison where another map is shown, and signal other panels."""
+        """End a comparison of a former map, and emit ``panels_changed`` if need be."""
         if self._session.is_moving or self.comparison is None:
             self.set_comparison(None)
         layout, previous = self.layout, self._last_layout

@@ -1,4 +1,4 @@
-"""Layouts to play on from: some points moved by hand, more or fewer dimensions."""
+"""Starts of a branch: the map with points moved, or with other dimensions."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from napari_embedding_game.core.snapshot import (
 
 Transform = Callable[[FloatArray], FloatArray]
 NOISE = 0.01
-"""Of a new coordinate where no neighbours are known, as a share of the map's radius:
-without any, no force would ever lead out of the plane."""
+"""Spread of a new coordinate where no neighbours are known, as a share of the map's
+radius: without noise no force would lead out of the plane."""
 DEPTH = 0.5
-"""Of a new coordinate where neighbours are known, as a share of the map's radius."""
+"""Spread of a new coordinate where neighbours are known, as a share of the radius."""
 ROUNDS, AVERAGED = 30, 5
 """How often a new coordinate is averaged, and over how many neighbours."""
 DEEPEST = 2.5
-"""Times its spread: how far a new coordinate reaches."""
+"""Largest value of a new coordinate, in multiples of its spread."""
 
 
 def move_rows(
     layout: WarmStart, snapshot: Snapshot, rows: IntArray, by: FloatArray
 ) -> WarmStart:
-    """Return a layout with some points moved, and their landmarks with them.
+    """Return a copy of a layout with some points, and their landmarks, moved.
 
-    A landmark goes with the points if most of those nearest to it are among them.
+    A landmark is moved if more than half of its points are among ``rows``.
 
-    ``layout``: as it is; its arrays are not changed. ``snapshot``: what the layout is
-    of: its labels tell which landmark each point belongs to. ``rows`` (m,) int array:
-    the points to be moved. ``by`` (d,) array: how far, in units of the map.
+    ``layout``: is not changed. ``snapshot``: of the same layout: its labels are the
+    landmark of each point. ``rows`` (m,) int array: the points to be moved. ``by`` (d,)
+    array: shift in units of the map.
     """
     n_landmarks = len(layout.landmarks)
     n_all = np.bincount(snapshot.labels, minlength=n_landmarks)[:n_landmarks]
@@ -54,20 +54,20 @@ def change_n_dimensions(
     random_state: int,
     snapshot: Snapshot | None = None,
 ) -> tuple[WarmStart, Transform]:
-    """Return a layout in another number of dimensions, as like it as can be.
+    """Return a layout converted to another number of dimensions, and the transform.
 
-    And a function from positions (m, d) of the former layout to the new one: (m, e).
+    The transform is a function from positions (m, d) of the old layout to positions
+    (m, e) of the new layout.
 
-    A new coordinate begins as noise that was averaged over neighbours in the data many
-    times, and has nothing of the others in it: groups come to lie in front of one
-    another, and each stays whole.  (Without neighbours it is small noise, from which
-    maps stay thin; ``benchmarks/dimensions.py``, b9dd4b2.)  Fewer dimensions are the
-    first principal axes of the points, turned so that the map stands as its first
-    coordinates did.
+    A new coordinate is noise that was averaged many times over neighbours in the data,
+    and made uncorrelated with the other coordinates: groups come to lie in front of
+    each other, and each group stays together.  (Without neighbours the coordinate is
+    small noise, from which maps stay thin; ``benchmarks/dimensions.py``, b9dd4b2.)
+    Fewer dimensions are the first principal axes of the points, rotated to agree best
+    with the old coordinates.
 
-    ``layout``: as it is; its arrays are not changed. ``random_state``: draws the
-    noise. ``snapshot``: of the same points and landmarks, if it knows the neighbours
-    in the data.
+    ``layout``: is not changed. ``random_state``: seed of the noise. ``snapshot``: of
+    the same points and landmarks, with the neighbours in the data; or None.
     """
     points, landmarks = layout.embedding, layout.landmarks
     lacking = n_components - points.shape[1]
@@ -108,10 +108,10 @@ def change_n_dimensions(
 def _sample_smooth_coordinate(
     neighbors: IntArray, positions: FloatArray, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return one number for each point, much like those of its neighbours.
+    """Return a random coordinate (N,) that varies little between neighbours.
 
-    Their spread is 1.  They are nearly the slowest mode of a random walk to the
-    neighbours that is no linear function of the present positions.
+    Its standard deviation is 1 before it is clipped.  It is nearly the slowest mode of
+    a random walk among neighbours that is uncorrelated with the present positions.
 
     ``neighbors`` (N, k) int: rows of each point's neighbours, -1 for none.
     """
@@ -129,10 +129,10 @@ def _sample_smooth_coordinate(
 
 
 def _principal_axes_transform(points: FloatArray, n_axes: int) -> Transform:
-    """Return the map of positions (m, d) to principal axes of points: (m, n_axes).
+    """Return a function from positions (m, d) to principal axes of points (m, n_axes).
 
-    The axes are turned, or mirrored, so that positions are nearest to their first
-    coordinates (orthogonal Procrustes analysis).
+    The axes are rotated or mirrored so that the result is nearest to the first
+    coordinates of the positions (orthogonal Procrustes analysis).
     """
     middle = points.mean(axis=0, dtype=float)
     centred = points - middle

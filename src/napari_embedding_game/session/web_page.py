@@ -1,9 +1,9 @@
-"""A map as one web page, that opens from a mail or a USB stick without a network.
+"""A map as one web page that opens without a network, such as from a mail.
 
-The page holds everything: the library that draws it, the map, the chosen columns and
+The page holds everything: the library that paints it, the map, the chosen columns and
 genes, the markers of each group and the frames of a run.  Positions and numbers are
-rounded to one 65,534th of their range, and compressed; every text of the data is set as
-text, so that none can act in the page.
+rounded to one 65,534th of their range, and compressed.  Texts of the data are inserted
+as text, never as HTML, so that they cannot run code.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 MISSING = 65_535
-"""Code of a value that is not there."""
+"""Code of a missing value."""
 MAX_LEVELS = 200
-"""A column of texts with more is a name of rows, not a group."""
+"""Most levels of a column of groups: a column of more names the rows."""
 N_COLUMNS, N_MARKERS, N_GENES = 5, 10, 10
 MAX_MOVING = 20_000
-"""Points that the frames of the run show."""
+"""Most points that the frames of the run show."""
 LIBRARY = Path("resources", "regl-scatterplot.js")
-"""Draws the points; the file says where it is from."""
+"""The library that paints the points; the file says where it is from."""
 
 Codes = NDArray[np.uint16]
 
@@ -142,7 +142,10 @@ def write_web_page(
 
 
 def _choose_columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
-    """Return the columns to colour by, one of groups first where there is one."""
+    """Return the columns to colour by: the given names, or the clusters and others.
+
+    Raises DataError: a column does not exist, or there is no column.
+    """
     if names is None:
         clusters = f"{KEY}_cluster"
         usable = [
@@ -162,14 +165,19 @@ def _choose_columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
 
 
 def _unique_title(name: str, columns: Sequence[str], genes: Sequence[str]) -> str:
-    """Return what a column is called on the page, which has one of each name."""
+    """Return a column's title on the page, distinct from other columns and genes."""
     short = name.removeprefix(f"{KEY}_")
     title = f"map_{short}" if short != name and short in columns else short
     return f"{title} (column)" if title in genes else title
 
 
 def _encode_column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]:
-    """Return what the page knows of a column: codes of levels, or of numbers."""
+    """Return a column as the page stores it: levels, colours and codes, or numbers.
+
+    ``rows``: the painted rows, in their order.
+
+    Raises DataError: the column has too many levels.
+    """
     column = adata.obs[name]
     if column.dtype.kind in "iuf":
         return _encode_numbers(
@@ -206,7 +214,10 @@ def _encode_column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[st
 def _encode_gene(
     expression: Expression, names: Sequence[str], ids: Sequence[str], name: str
 ) -> dict[str, Any]:
-    """Return what the page knows of a gene, found by its name or identifier."""
+    """Return the expression of a gene, by name or identifier, as the page stores it.
+
+    Raises DataError: there is no such gene.
+    """
     indices = find_names([name], names, data_ids=ids).indices
     if not indices:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
@@ -227,7 +238,7 @@ def _encode_numbers(name: str, values: NDArray[np.floating]) -> dict[str, Any]:
 
 
 def _scale_to_codes(values: NDArray[np.floating], low: Any, high: Any) -> Codes:
-    """Return values as whole numbers, 0 at `low` and 65,534 at `high`."""
+    """Return values as integer codes, 0 at ``low`` and 65,534 at ``high``."""
     span = np.where(high > low, high - low, 1.0)
     codes = np.rint((values - low) / span * (MISSING - 1))
     return np.where(np.isfinite(codes), codes, MISSING).astype(np.uint16)
@@ -236,7 +247,7 @@ def _scale_to_codes(values: NDArray[np.floating], low: Any, high: Any) -> Codes:
 def _markers_by_group(
     expression: Expression, names: Sequence[str], groups: Mapping[str, Any]
 ) -> dict[str, list[str]]:
-    """Return the genes that are highest in each group, by its name."""
+    """Return the leading markers of each group, best first, by name of the group."""
     codes = groups["codes"].astype(np.intp)
     codes, is_log1p = np.where(codes == MISSING, -1, codes), expression.is_log1p
     n_groups = len(groups["levels"])
@@ -247,7 +258,7 @@ def _markers_by_group(
 
 
 def _fill_template(page: Mapping[str, Any]) -> str:
-    """Return the text of the page, its arrays in one row of letters."""
+    """Return the HTML of the page, with its content compressed and in base64."""
     arrays: list[bytes] = []
 
     def put(codes: Codes) -> dict[str, int]:

@@ -1,8 +1,8 @@
-"""Save the session automatically, and find the file of a crashed program.
+"""Save the session automatically, and find the sessions of closed or killed programs.
 
-Each program writes one session file into a folder of the user's own.  While it lives
-the file is called after its process; when it is closed in good order it gets another
-name.  A file of a process that is no more is one of the recent sessions as well.
+Each program writes one session file into a folder of the user.  While the program runs,
+the file is named after its process; when the program closes normally, the file is
+renamed.  A file named after a process that no longer runs is of a killed program.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FOLDER_VARIABLE = "NAPARI_EMBEDDING_GAME_AUTOSAVE"
 """Environment variable that names another folder."""
 _ENDING, _OPEN = ".autosave.zip", ".open.zip"
 KEPT = 12
-"""Sessions that are kept: closed, replaced by other data, or of killed programs."""
+"""Most sessions in the folder, be they of closed or of killed programs."""
 
 
 def autosave_folder() -> Path:
-    """Return the user's folder for these files; make it where it is missing.
+    """Return the user's folder of these files, which is made if it is missing.
 
-    The usual one is for its owner alone: what is kept there may be of patients.
+    Only its owner may read the default folder: sessions may be of patients.
     """
     chosen = os.environ.get(FOLDER_VARIABLE)
     usual = platformdirs.user_state_path("napari-embedding-game") / "autosave"
@@ -43,7 +43,10 @@ def autosave_folder() -> Path:
 
 
 def find_recent_sessions() -> list[Path]:
-    """Return the last sessions, closed ones and of killed programs, newest first."""
+    """Return the files of closed and of killed programs, the newest first.
+
+    Temporary files that killed programs left are deleted.
+    """
     where = autosave_folder()
     for half in where.glob(f".*{_OPEN}"):
         written = where / half.name.split("-", 2)[-1]
@@ -57,19 +60,19 @@ def find_recent_sessions() -> list[Path]:
 
 
 def was_closed(path: Path) -> bool:
-    """Return whether a recent session was closed in good order."""
+    """Return whether the program of a recent session was closed normally."""
     return path.name.endswith(_ENDING)
 
 
 def mark_as_closed(path: Path) -> None:
-    """Let the session of a killed program be one of many, once it was opened again."""
+    """Rename the session of a killed program as if the program had been closed."""
     if not was_closed(path):
         with contextlib.suppress(OSError):  # it stays as it is called
             path.rename(path.with_name(path.name.removesuffix(_OPEN) + _ENDING))
 
 
 class Autosave:
-    """The file of the session of this program.
+    """The automatically saved session file of this program.
 
     ``to_saved_session``: returns the present session, or None where there is nothing to
     save; is called in the thread that calls ``make_save_job`` or ``close``.
@@ -82,9 +85,10 @@ class Autosave:
         self._writing = threading.Lock()
 
     def make_save_job(self) -> Callable[[], None] | None:
-        """Return a job that saves the present session, for any thread; None without.
+        """Return a job that saves the present session, for any thread.
 
-        The job raises :class:`DataError` where the file cannot be written.
+        None where there is no session.  The job raises :class:`DataError` where the
+        file cannot be written.
         """
         session = self._to_saved_session()
         if session is None:
@@ -99,9 +103,10 @@ class Autosave:
         return save
 
     def make_closing_job(self) -> Callable[[], None]:
-        """Return a job that saves the session as it is now, and closes in good order.
+        """Return a job that saves the present session and marks its file as closed.
 
-        What cannot be saved now stays as it was saved last.
+        Where the session cannot be saved, the file of the last save stays and is marked
+        as of a killed program.  The job also deletes the oldest of many sessions.
         """
         try:
             save = self.make_save_job()
@@ -124,12 +129,13 @@ class Autosave:
         return close
 
     def _rename(self, name: str) -> None:
-        """Give the file, if there is one, a name that is no process's."""
+        """Rename the file if it exists, ignoring errors."""
         with contextlib.suppress(OSError):  # it is not there, or a scanner reads it
             self.path = self.path.rename(self.path.with_name(name))
 
 
 def _is_of_running_process(path: Path) -> bool:
+    """Return whether the process in a file's name still runs."""
     number, began, *_ = path.name.split("-")
     try:
         process = psutil.Process(int(number))

@@ -1,4 +1,4 @@
-"""Check that the parts of a session file fit together; their types are right."""
+"""Check that the values of a session file fit together, after their types."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SHAPES = {
     "ClusterState": {"cluster": "n"},
     "Annotation": {"codes": "m"},
 }
-"""By class and field a letter for each axis: n points, a rows of the source, d
-coordinates; what else has the same letter in a value has the same size."""
+"""A letter for each axis of an array, by class and field: n points, a source rows, d
+coordinates.  Axes of the same letter in one value must have the same size."""
 BOUNDS = {
     "Snapshot": {"labels": (0, "l"), "neighbors": (-1, "n")},
     "Hold": {"rows": (0, "n")},
@@ -47,21 +47,19 @@ BOUNDS = {
     "ClusterState": {"cluster": (0, "i")},
     "Annotation": {"codes": (-1, "i")},
 }
-"""By class and field the least number, and the letter that all are below."""
+"""The smallest allowed number of an array, and the letter of the size that all numbers
+are below, by class and field."""
 NOT_NEGATIVE = {"stretch", "isolation"}
 FINITE = {"embedding", "landmarks", "places", "placed", "cells", "X"}
 FINITE |= {"mean", "std", "loadings", "offset"}
 MAX_IDS = 1 << 22
-"""Above the ids of clusters."""
+"""Ids of clusters must be below this number."""
 
 
 def validate_session(session: SavedSession) -> None:
-    """Raise DamageError unless the maps are one tree, parents first, and each is whole.
+    """Raise DamageError unless the maps are a tree, parents first, of valid maps.
 
-    The file itself is known to be what was written; here is what could end the program
-    or never end, and what nobody could see to be wrong.
-
-    Raises DamageError where parts do not fit.
+    Only errors are checked that could crash the program, hang it, or stay unnoticed.
     """
     keys: set[str | None] = set()
     for saved in session.maps:
@@ -98,7 +96,11 @@ def _validate_map(saved: SavedMap) -> None:
 
 
 def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
-    """Check sizes, bounds and numbers of all arrays in a value of dataclasses."""
+    """Raise DamageError if an array in nested dataclasses has a wrong size or number.
+
+    ``sizes``: size of each letter of ``SHAPES``. ``where``: path of the value, for the
+    message.
+    """
     if isinstance(value, LandmarkMerge):
         n = len(value.tree.leader)
         _expect(value.graph.shape == (n, n), f"{where}.graph")
@@ -129,7 +131,7 @@ def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
 
 
 def _validate_moment(moment: Moment) -> None:
-    """Check the settings, the run and the merge tree of a moment, and what fits."""
+    """Raise DamageError unless a moment's settings, record and merge tree are valid."""
     snapshot, record, merging = moment.snapshot, moment.record, moment.merging
     settings = [moment.settings]
     if record is not None:

@@ -1,8 +1,9 @@
-"""The session file of a map inside its .h5ad file, so that it opens as it was saved.
+"""A session file inside the .h5ad file of its map, so that the map opens as saved.
 
-It is the bytes of ``uns["embedding_game"]["session"]``.  The numbers are those of the
-file where it holds them as their source did, else they are among the bytes.  A window
-calls what opens the file in the process that reads files.
+The session file is stored as bytes in ``uns["embedding_game"]["session"]``.  Its
+numbers are read from the .h5ad file where this holds them as the source did; otherwise
+they are among the bytes.  The window calls the functions that open the file in the
+process that reads files.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PLACE = f"uns/{KEY}/session"
 
 
 def has_session(path: Path) -> bool:
-    """Return whether this is an .h5ad file of a map that was saved in the window."""
+    """Return whether a file is an .h5ad file with a session of the window."""
     import h5py
 
     if path.suffix.lower() != ENDING or not path.is_file():
@@ -55,7 +56,7 @@ def has_session(path: Path) -> bool:
 
 
 def read_session_bytes(path: Path) -> bytes | None:
-    """Return the session file that an .h5ad file holds; None of any other file."""
+    """Return the bytes of the session in an .h5ad file; None for any other file."""
     if not has_session(path):
         return None
     with wrap_read_errors(path, "an .h5ad file"), open_store(path) as file:
@@ -64,7 +65,7 @@ def read_session_bytes(path: Path) -> bytes | None:
 
 
 def read_obs_and_identity(path: Path, known: Identity) -> tuple[pd.DataFrame, Identity]:
-    """Return the metadata of the rows of an .h5ad file, and what they are known by.
+    """Return the metadata of the rows of an .h5ad file, and the rows' identity.
 
     ``known``: as for :func:`~.formats.anndata.read_root_identity`.
     """
@@ -75,9 +76,9 @@ def read_obs_and_identity(path: Path, known: Identity) -> tuple[pd.DataFrame, Id
 
 
 def identity_of_map(saved: SavedMap) -> Identity:
-    """Return what the rows of a map are known by in the .h5ad file that holds it.
+    """Return the identity of a map's rows in the .h5ad file that holds the map.
 
-    That is what they are compared by, and their places on the map.
+    The rows are identified by their names, their features and their positions.
     """
     dataset, snapshot = saved.dataset, saved.snapshot
     parts = {"X": dataset.profile}
@@ -93,9 +94,10 @@ def identity_of_map(saved: SavedMap) -> Identity:
 def add_changed_columns(
     dataset: Dataset, obs: pd.DataFrame, order: NDArray[np.intp]
 ) -> Dataset:
-    """Return rows with the columns of a file that are new or changed.
+    """Return a dataset with the new and changed metadata columns of a file.
 
-    ``order`` (n_source_rows,): row of ``obs`` that each row of the source is.
+    ``obs``: metadata of the file. ``order`` (n_source_rows,): row of ``obs`` of each
+    source row.
     """
     new = drop_result_columns(obs.iloc[order], dataset.added_columns)
     rows, old = new[dataset.kept], to_storable_obs(dataset.obs)
@@ -110,13 +112,13 @@ def add_changed_columns(
 def drop_result_columns(
     obs: pd.DataFrame, results: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Return metadata without the columns of a map, and without `results`."""
+    """Return metadata without the columns of a map, and without given columns."""
     names = obs.columns
     return obs.loc[:, ~(names.isin(results) | names.str.startswith(f"{KEY}_"))]
 
 
 def read_h5ad_rows(path: Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read a file again; the .h5ad of a map without what a map is."""
+    """Read a file in stages, without the columns of a map that an .h5ad file holds."""
     result = yield from read_in_stages(path, options)
     if not has_session(path):
         return result

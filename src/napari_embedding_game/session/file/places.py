@@ -1,8 +1,8 @@
-"""Where the files of a session are, as a session file notes it.
+"""Paths of files as a session file stores them.
 
-Files in the folder of the session or below are noted relative to it, so that both can
-be moved together.  A session that is saved to share has names without folders, as these
-may tell who somebody is and what they work on.
+Files in the folder of the session or below are stored relative to it, so that both can
+be moved together.  A session that is saved to be shared stores names without folders,
+which may reveal who a person is and what they work on.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from napari_embedding_game.data.export.result import last_path_part
 from napari_embedding_game.session.file.rows import Rows
 
 PathChange = Callable[[str], str]
-"""Returns another path for a path."""
+"""Converts a path, either to its stored form or back."""
 
 
 def to_noted_path(path: str, folder: Path, *, is_shared: bool) -> str:
-    """Return a path as a session file in a folder notes it."""
+    """Return a path as a session file in a folder stores it.
+
+    ``is_shared``: whether an absolute path is stored without its folder.
+    """
     if not _is_absolute(path):
         return path
     if is_shared:
@@ -30,13 +33,13 @@ def to_noted_path(path: str, folder: Path, *, is_shared: bool) -> str:
 
 
 def to_full_path(noted: str, folder: Path) -> str:
-    """Return the full path of what a session file in a folder notes."""
+    """Return the absolute path of a path that a session file in a folder stores."""
     is_relative = noted and not _is_absolute(noted) and "://" not in noted
     return str(folder / noted) if is_relative else noted
 
 
 def change_row_paths(rows: Rows, change: PathChange) -> Rows:
-    """Return rows with the places of their file and of measured images changed."""
+    """Return rows with the paths of their file and of measured images converted."""
     provenance, measured = rows.provenance, rows.provenance.get("measured")
     if isinstance(measured, Mapping) and isinstance(measured.get("folder"), str):
         measured = {**measured, "folder": change(measured["folder"])}
@@ -45,7 +48,7 @@ def change_row_paths(rows: Rows, change: PathChange) -> Rows:
 
 
 def change_view_paths(view: Any, change: PathChange) -> Any:
-    """Return what the window knows, in values for JSON, with each "path" changed."""
+    """Return the window's state, of values for JSON, with each "path" converted."""
     if isinstance(view, Mapping):
         is_path = {key: key == "path" and isinstance(x, str) for key, x in view.items()}
         return {
@@ -58,7 +61,7 @@ def change_view_paths(view: Any, change: PathChange) -> Any:
 
 
 def strip_reference_folders(rows: Rows) -> Rows:
-    """Return rows whose predicted columns name the file of their reference alone."""
+    """Return rows whose predicted columns name their reference without its folder."""
     if rows.added is None:
         return rows
     added = rows.added.items()

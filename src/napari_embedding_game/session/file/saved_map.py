@@ -22,21 +22,21 @@ MapKind: TypeAlias = Literal["whole", "part", "reading", "placed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ShownComparison:
-    """Two groups of points, and how they were compared."""
+    """Two groups of points, and the test by which they were compared."""
 
     title: str
-    """In words."""
+    """The comparison in words."""
     inside: NDArray[np.bool_]
-    """(n,)"""
+    """(n,) points of the first group."""
     outside: NDArray[np.bool_] | None
-    """(n,); None for all others."""
+    """(n,) points of the second group; None for all other points."""
     method: Literal["wilcoxon", "t-test"]
     samples: str = ""
-    """Column that names the samples which were compared; "" for single points."""
+    """Column of the samples whose means were compared; "" for single points."""
 
     @property
     def key(self) -> object:
-        """The same for the same points, compared in the same way."""
+        """A value that is equal for the same groups compared by the same test."""
         outside = ~self.inside if self.outside is None else self.outside
         groups = self.inside.tobytes(), outside.tobytes()
         return groups, self.method, self.samples
@@ -49,18 +49,18 @@ class PlacedOn:
     reference: str
     """Name of the file of the reference."""
     cells: NDArray[np.float32]
-    """(M, d) positions of its cells."""
+    """(M, d) positions of the reference's cells."""
     placed: NDArray[np.float32]
     """(n, d) positions of the new cells."""
 
     @property
     def corners(self) -> NDArray[np.float32]:
-        """(2, d) first and last corner of the box around all cells."""
+        """(2, d) lowest and highest coordinates of all cells."""
         points = np.concatenate([self.cells, self.placed])
         return np.stack([points.min(axis=0), points.max(axis=0)])
 
     def is_under(self, snapshot: Snapshot) -> bool:
-        """Return whether the points lie where they were placed."""
+        """Return whether the points of a snapshot lie where they were placed."""
         points, placed = snapshot.embedding, self.placed
         return points is placed or np.array_equal(points, placed)
 
@@ -70,31 +70,32 @@ class SavedMap(Moment):
     """One map of a session, with all that belongs to it."""
 
     key: str
-    """Lasting key among the maps of the session; "" is the first one's."""
+    """Unique and lasting key among the maps of the session; "" for the first map."""
     title: str
     parent: str | None = None
-    """Key of the map that this is below."""
+    """Key of the parent map; None for the first map."""
     kind: MapKind = "whole"
-    """How it was made: of all that was read, of a part of its parent's points, of these
-    points read in another way, or placed on the map of a reference."""
+    """"whole": all rows that were read; "part": a child map of some of the parent's
+    points; "reading": the parent's rows read in another way; "placed": the parent's
+    rows on the map of a reference."""
     dataset: Dataset
-    """The data, or rows without numbers where they were not read again."""
+    """The data; rows without numbers where these were not read again."""
     clusters: ClusterState
     overlaid: Annotation | None = None
-    """Of a part: what its parent's cells were annotated with when it was made."""
+    """Annotation of the parent when the child map was made; None for the first map."""
     selected: tuple[int, ...] = ()
     drawn: NDArray[np.bool_] | None = None
-    """(n,) points that were selected one by one."""
+    """(n,) points that were selected singly; None where clusters were."""
     look: DisplaySettings = field(default_factory=DisplaySettings)
     view: Mapping[str, Any] = field(default_factory=dict)
-    """What only the window knows, such as the camera, in values for JSON."""
+    """State of the window such as the camera, in values for JSON."""
     comparisons: tuple[ShownComparison, ...] = ()
-    """Those of groups that were kept or saved, the oldest first."""
+    """Comparisons of groups that were kept or saved, the oldest first."""
     timeline: TimelineState = field(default_factory=TimelineState)
     placed_on: PlacedOn | None = None
-    """The map of a reference that the points were placed on, where they were."""
+    """The map of a reference on which the points were placed; None without one."""
     given_map: str = ""
-    """Which map of the data was shown last."""
+    """Name of the given map that was shown last; "" for none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,4 +1,4 @@
-"""Write a map as a notebook that makes it again from the input."""
+"""Write a notebook that makes a map again from the input data."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ from napari_embedding_game.session.run.replay import validate_event_order
 
 NOTEBOOK, METHODS = ".ipynb", ".txt"
 MAX_STEPS = 40
-"""Changes of settings above which they are repeated from a session file."""
+"""Most changes of settings that are written as code; more are replayed from a session
+file."""
 WIDTH = 88
-"""Most characters of a line of code, where it can be broken."""
+"""Most characters of a line of code that can be broken."""
 
 TITLE = """\
 # {title}
@@ -67,7 +68,7 @@ import scanpy as sc
 from IPython.display import display
 
 from napari_embedding_game import read, tl
-from napari_embedding_game.data.export.plots import VolcanoPlot, draw
+from napari_embedding_game.data.export.plots import VolcanoPlot, draw_figure
 from napari_embedding_game.data.identity import check_row_sums
 from napari_embedding_game.data.read_options import Recipe"""
 DATA = """\
@@ -109,26 +110,25 @@ volcano = VolcanoPlot(
     p_values=found["pvals_adj"].to_numpy(),
     title={title},
 )
-display(draw(volcano), found.head(20))"""
+display(draw_figure(volcano), found.head(20))"""
 
 
 def write_code(
     session: SavedSession, path: Path, *, is_shared: bool = False
 ) -> list[Path]:
-    """Write the map that is shown as a notebook (.ipynb), or its methods as .txt.
+    """Write the map on show as a notebook (.ipynb), or its methods paragraph as .txt.
 
-    Run, the code reads the input, makes the same map, gives its points the clusters of
-    the window, by their names, and says how far they agree.
+    The notebook reads the input, makes the same map, assigns the clusters of the window
+    to its points by name, and prints how far both agree.
 
-    ``session``: with its data. ``path``: the ending says what is written; tables
-    beside it begin with its name. ``is_shared``: whether the data are read from beside
-    the notebook, so that no folder is named.
+    ``session``: with its data. ``path``: its ending says what is written; the names of
+    tables beside it begin with its name. ``is_shared``: whether the notebook reads the
+    data from its own folder, so that no other folder is named.
 
-    Returns the files that were written, `path` the first.
+    Returns the files that were written, ``path`` first.
 
-    Raises DataError: nothing was played, the run or the data are not at hand, the
-    ending is another, a table would replace a file of something else, or a file cannot
-    be written.
+    Raises DataError: nothing was played, the run or the data are missing, the ending is
+    another, a table would replace an unrelated file, or a file cannot be written.
     """
     saved = session[session.current]
     if not saved.dataset.X.shape[1]:
@@ -158,7 +158,7 @@ def write_code(
 
 
 class _Notebook:
-    """The cells of a map's notebook, and the files that it reads."""
+    """The cells of a map's notebook, and functions that write its files."""
 
     def __init__(self, saved: SavedMap, path: Path, is_shared: bool) -> None:
         if saved.snapshot is None or saved.record is None:
@@ -179,7 +179,7 @@ class _Notebook:
             sums: absolute_row_sums(self.dataset.expression.values),
         }
         self.rows = pd.DataFrame(columns, index)
-        """What the code reads of each row."""
+        """The table of all rows that the notebook reads."""
         write = partial(self.rows.to_csv, quoting=QUOTE_ALL)
         table = self._add_file("cells.csv", write)
         self._add_text(
@@ -210,7 +210,11 @@ class _Notebook:
     def _add_text(
         self, template: str, markdown: Mapping[str, str] = {}, **plain: str
     ) -> None:
-        """Add a template filled in with plain texts, and with parts in Markdown."""
+        """Add a Markdown cell from a template.
+
+        ``markdown``: values that are inserted as Markdown. ``plain``: texts in which
+        Markdown is escaped.
+        """
         texts = {key: escape_markdown(text) for key, text in plain.items()}
         source = template.format(**markdown, **texts).splitlines(keepends=True)
         self.cells.append({"cell_type": "markdown", "metadata": {}, "source": source})
@@ -221,7 +225,7 @@ class _Notebook:
         self.cells.append({**cell, "execution_count": None, "outputs": []})
 
     def _add_file(self, ending: str, write: Callable[[Path], object]) -> str:
-        """Add a file to be written next to the code, and return its name."""
+        """Register a file to be written next to the notebook, and return its name."""
         path = self.path.with_name(f"{self.path.stem}_{ending}")
         self.files[path] = write
         return path.name
@@ -238,7 +242,7 @@ class _Notebook:
         path.write_text(text + "\n", encoding="utf-8")
 
     def _describe_reading(self) -> tuple[str, str]:
-        """Return how the data are read, in words and as code."""
+        """Return a sentence on how the data are read, and the code that reads them."""
         dataset, source = self.dataset, self.dataset.source
         if source is None and SAMPLE not in dataset.provenance:
             adata = as_anndata(dataset)
@@ -263,7 +267,10 @@ class _Notebook:
         return "`read` reads the data as the window does.", code
 
     def _add_run(self, record: RunRecord) -> None:
-        """Add what makes the map of the data."""
+        """Add the code that makes the map: by the estimator, or by a replay.
+
+        Raises DataError: the run continued from a map that was not kept.
+        """
         if record.is_branch and record.warm_start is None:
             raise DataError(
                 "This run went on from another map, which is not kept any more: press "
@@ -304,7 +311,7 @@ class _Notebook:
         self._add_code(_format_call("tl.embedding_game", "adata", **options))
 
     def _add_new_columns(self) -> None:
-        """Add the columns that were made in the window: scores, labels, classes."""
+        """Add code for the columns made in the window, which are read from the table."""
         dataset = self.dataset
         names = [name for name in dataset.obs if name in dataset.added_columns]
         if not names:
@@ -324,7 +331,7 @@ class _Notebook:
         self._add_code("\n".join(lines))
 
     def _add_clusters(self) -> None:
-        """Add the clusters of the window, and the figure of the map."""
+        """Add code that assigns the clusters of the window and plots the map."""
         snapshot, shown = self.snapshot, self.clustering.clusters
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
         noted = [(one.name, one.note) for one in shown if one.note]
@@ -362,7 +369,7 @@ class _Notebook:
         )
 
     def _add_comparison(self, one: ShownComparison, column: str) -> None:
-        """Add the markers of two groups, columns of the table next to the code."""
+        """Add code that compares two groups, which are a column of the table."""
         outside = ~one.inside if one.outside is None else one.outside
         self.rows[column] = np.select([one.inside, outside], ["inside", "outside"], "")
         how: dict[str, Any] = {"samples": one.samples} if one.samples else {}
@@ -378,7 +385,10 @@ class _Notebook:
 
 
 def non_default_parameters(record: RunRecord) -> dict[str, Any]:
-    """Return the parameters of the estimator that differ from its defaults."""
+    """Return the estimator's parameters of a run that differ from their defaults.
+
+    The seed is left out.
+    """
     from napari_embedding_game.core.estimator import EmbeddingGame, to_parameters
 
     settings = asdict(record.settings)
@@ -391,9 +401,10 @@ def non_default_parameters(record: RunRecord) -> dict[str, Any]:
 
 
 def escape_markdown(text: str) -> str:
-    """Return the Markdown that shows a text as it is: in a name nothing is markup.
+    """Return Markdown that shows a text literally.
 
-    Entities never begin what Markdown has, such as a picture of another computer.
+    Special characters become HTML entities, which cannot begin markup such as a remote
+    picture.
     """
     special = r"[&<`*\[\]~\\]|(?<![^\W_])_|_(?![^\W_])|(?m:^)#"
     return re.sub(special, _to_entity, text)
@@ -405,7 +416,7 @@ def _to_entity(match: re.Match[str]) -> str:
 
 
 def to_code_span(text: str) -> str:
-    """Return a text in the backticks of Markdown, in which nothing is markup."""
+    """Return a text as a Markdown code span, with as many backticks as needed."""
     text = " ".join(text.split())
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence, space = "`" * (longest + 1), " " * ("`" in text)
@@ -413,7 +424,7 @@ def to_code_span(text: str) -> str:
 
 
 def _to_code(value: Any) -> str:
-    """Return the code of a value: texts in double quotes, as formatters write them."""
+    """Return the Python code of a value, with double quotes around texts."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
@@ -422,9 +433,9 @@ def _to_code(value: Any) -> str:
 
 
 def _format_call(function: str, *positional: str, **named: Any) -> str:
-    """Return the code of a call of expressions and named values.
+    """Return the code of a call, over several lines where it is long.
 
-    Over several lines where it is long.
+    ``positional``: code of expressions. ``named``: values of keyword arguments.
     """
     arguments = [*positional, *(f"{name}={_to_code(v)}" for name, v in named.items())]
     one_line = f"{function}({', '.join(arguments)})"

@@ -1,4 +1,4 @@
-"""The paragraph on methods of a paper: what was done with a map, and by what."""
+"""The methods paragraph of a paper on a map: data, run, clusters and references."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _REFERENCES = {
     "McInnes et al. 2018": "McInnes L, Healy J, Melville J. UMAP: Uniform Manifold "
     "Approximation and Projection for dimension reduction. arXiv:1802.03426 (2018).",
 }
-"""The list of works, by how each is cited in the text."""
+"""The references, by their citation in the text."""
 _OF_METHODS = {
     "game": "(Anonymous authors)",
     "ee": "(Anonymous authors; Vladymyrov 2019)",
@@ -63,20 +63,18 @@ _OF_METHODS = {
     "umap_exact": "(McInnes et al. 2018)",
 }
 _MINIMISED = ("ee_", "ssne_")
-"""Methods of that paper begin so."""
+"""Prefixes of methods by Vladymyrov 2019."""
 _OF_FENCHEL = ("gradient_pca", "ale", "vrle")
-"""Starts that are of the paper on the Fenchel game."""
+"""Start layouts of the paper on the Fenchel game."""
 _WORDS = {"le": "Laplacian eigenmaps", "gradient_pca": "gradient PCA"}
 _WORDS |= {"mesh": "all pairs on a grid", "exact": "all pairs"}
 _WORDS |= {name: name.upper() for name in ("lle", "pca", "ale", "vrle")}
-"""Words for settings in a text, where these are not their names."""
+"""Words for values of settings that differ from their names."""
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
 
 
 def methods_text(saved: SavedMap) -> str:
-    """Return a paragraph with all that was used, its versions, and its references.
-
-    ``saved``: played.
+    """Return a methods paragraph on a map, followed by the list of references.
 
     Raises DataError: nothing was played on the map.
     """
@@ -141,7 +139,7 @@ def _harmony_sentence(noted: Mapping[str, Any]) -> str:
 
 
 def _excluded_cells_text(recipe: Mapping[str, Any]) -> str:
-    """Return which cells were left out, with how many they were."""
+    """Return which cells the recipe left out, with their numbers."""
     # Cells without a gene are left out in any case; any other limit of 0 is none.
     *others, last = [
         f"{limit_text(name, recipe[name])} ({recipe['left_out'][name]:,})"
@@ -236,7 +234,7 @@ def _iter_steering_sentences(record: RunRecord) -> Iterator[str]:
 
 
 def _name_with_citation(method: str) -> str:
-    """Return what a method is called, with its citation."""
+    """Return the name of a method in a sentence, with its citation."""
     title = get_method(method).title
     name = "the embedding game" if method == "game" else title.split(" (")[0]
     others = "Vladymyrov 2019" if method.startswith(_MINIMISED) else "Draganov and Dohn"
@@ -248,7 +246,7 @@ def _setting_words(name: str) -> str:
 
 
 def clusters_text(state: ClusterState, snapshot: Snapshot) -> str:
-    """Return how the clusters came about, and what a person did to them."""
+    """Return a sentence on how the clusters were made, and on annotated groups."""
     n_landmarks, n = len(snapshot.landmarks), len(state.annotation.groups)
     n_clusters = np.count_nonzero(np.bincount(state.cluster))
     n_used = np.count_nonzero(np.bincount(snapshot.labels))
@@ -266,7 +264,7 @@ def clusters_text(state: ClusterState, snapshot: Snapshot) -> str:
 
 
 def _iter_column_sentences(dataset: Dataset) -> Iterator[str]:
-    """Yield what was made of the data besides: scores, labels and classes."""
+    """Yield sentences on scores, predicted labels and learned classes."""
     if scores := dataset.added_of_kind("score"):
         names = ", ".join(f'"{name}"' for name in scores)
         scored = "were scored by scanpy's score_genes (Wolf et al. 2018)"

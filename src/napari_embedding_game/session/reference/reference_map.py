@@ -1,4 +1,4 @@
-"""A fitted map that new cells can be placed on: of a file, an AnnData, the window."""
+"""A reference: a fitted map, read from an AnnData, on which new cells can be placed."""
 
 from __future__ import annotations
 
@@ -46,32 +46,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceMap:
-    """A fitted map with what new cells need to be placed on it."""
+    """A fitted map, and the data by which new cells are projected and placed on it."""
 
     name: str
     dataset: Dataset
     """The reference's cells on the map, N of them."""
     fitted: FittedMap
-    """Their positions, and the model that places new rows."""
+    """The cells' positions, and the model that places new rows."""
     projection: Projection | None
-    """The way from genes to its space; None where that is computed elsewhere, and new
-    cells have to bring it."""
+    """The projection from genes to the space of the map; None where it is unknown, so
+    that new cells have to come with coordinates in this space."""
     symbols: Mapping[str, str]
-    """Of its genes, by the identifiers in the index of its file."""
+    """Symbols of the genes, by the identifiers in the index of the file."""
     notes: tuple[str, ...] = ()
-    """What a person has to know of the reference."""
+    """Sentences on the reference that a person has to know."""
     path: str = ""
-    """Its file; "" where it is none."""
+    """The file of the reference; "" where it is no file."""
     basis: str = ""
-    """Key of ``obsm`` of a map that another program made; "" for one of ours."""
+    """Key of ``obsm`` of a map by another program; "" for a map of this program."""
     unit: float = 1.0
-    """Of its coordinates, in those of the model."""
+    """Length, in coordinates of the map by another program, of 1 in the model."""
     origin: NDArray[np.floating] | None = None
-    """(d,) where the model's origin is in its coordinates."""
+    """(d,) the model's origin, in coordinates of the map by another program; None for a
+    map of this program."""
 
 
 def read_reference_file(path: Path) -> AnnData:
-    """Read a whole .h5ad file, after a look obsm_key its size."""
+    """Read a whole .h5ad file into memory.
+
+    Raises DataError: the file is missing, of another kind, or too large.
+    """
     if path.suffix.lower() != ".h5ad":
         raise DataError(
             f"{path.name} is no .h5ad file: write the cells with AnnData's write_h5ad."
@@ -82,11 +86,11 @@ def read_reference_file(path: Path) -> AnnData:
 
 
 def to_reference_map(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
-    """Return the reference of an AnnData that holds a result.
+    """Convert an AnnData with a map to a reference.
 
-    ``adata``: with a map, as ``tl.embedding_game`` or a saved file leave it; or with
-    one that another program made, of which ``X_umap`` is taken if there are more.
-    ``name``: what it is called in sentences. ``path``: its file, if there is one.
+    ``adata``: with a map by ``tl.embedding_game`` or a saved file, or with a map by
+    another program, of which ``X_umap`` is preferred. ``name``: of the reference in
+    sentences. ``path``: file of the AnnData; "" for none.
 
     Raises DataError: there is no map, or new cells cannot be projected into its space.
     """
@@ -122,7 +126,7 @@ def _read_cells(adata: AnnData, name: str, space: str | None = None) -> Dataset:
 
 
 def _symbols_by_gene_id(adata: AnnData) -> dict[str, str]:
-    """Return the symbols of the genes of `adata` and its raw, by their index."""
+    """Return the gene symbols of an AnnData and its raw, by their index."""
     symbols: dict[str, str] = {}
     for each in (adata.raw, adata):
         if each is not None:
@@ -134,9 +138,13 @@ def _symbols_by_gene_id(adata: AnnData) -> dict[str, str]:
 def _rebuild_fitted_map(
     X: Any, embedding: Any, landmarks: Any, parameters: Mapping[str, Any]
 ) -> FittedMap:
-    """Take up a map; the neighbours of its rows are searched again.
+    """Return the fitted map of given positions, searching neighbours of X again.
 
-    Landmarks that are None are fitted, and the map is scaled as the game's are.
+    ``landmarks`` (L, d): of the map; None for a map by another program, to which
+    landmarks are fitted, and which is scaled like a map of the game.
+    ``parameters``: of the estimator.
+
+    Raises DataError: the landmarks are not of the map's dimensions, or not finite.
     """
     from napari_embedding_game.core import pipeline
     from napari_embedding_game.core.dynamics.play import play
@@ -166,7 +174,10 @@ def _rebuild_fitted_map(
 
 
 def _reference_of_other_program(adata: AnnData, name: str, path: str) -> ReferenceMap:
-    """Return the reference of a map that another program made."""
+    """Return the reference of an AnnData with a map by another program.
+
+    Raises DataError: there is no such map.
+    """
     bases = find_map_keys(root_from_anndata(adata))
     if not bases:
         raise DataError(
@@ -191,14 +202,14 @@ def _reference_of_other_program(adata: AnnData, name: str, path: str) -> Referen
 
 
 def restore_parameter(value: Any) -> Any:
-    """Return a parameter as it was before it was stored: no "none", no numpy."""
+    """Return a stored parameter as a Python value, with None for "none"."""
     if isinstance(value, str) and value == "none":
         return None
     return value.item() if isinstance(value, np.generic) else value
 
 
 def find_space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
-    """Return the space that a map is of, if it is one of the AnnData's.
+    """Return the name of the space that was embedded; None if the AnnData lacks it.
 
     ``noted``: the record of the map in ``uns``.
     """
@@ -216,7 +227,13 @@ def find_space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
 def _find_searched_space(
     adata: AnnData, parameters: dict[str, Any], noted: Mapping[str, Any], name: str
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the space of the rows of a map, and a note where it is guessed."""
+    """Return the space in which neighbours of a map are searched, and notes on it.
+
+    Where the map was made of a graph of neighbours, the space of the graph is taken,
+    and its metric is set in ``parameters`` as "neighbors_metric".
+
+    Raises DataError: the AnnData lacks the space.
+    """
     space = find_space_of_map(adata, noted)
     if space is not None:
         return space, ()
@@ -236,7 +253,7 @@ def _find_searched_space(
 
 
 def _find_projection(adata: AnnData, space: str, name: str) -> Projection | None:
-    """Return the way from genes to a space of an AnnData, None where there is none."""
+    """Return the projection from genes to a space of an AnnData; None where unknown."""
     if space in ("X", RAW):
         return _identity_projection(
             _read_cells(adata, name, space), read_log_base(adata)
@@ -248,7 +265,10 @@ def _find_projection(adata: AnnData, space: str, name: str) -> Projection | None
 
 
 def _identity_projection(dataset: Dataset, base: Any) -> Projection | None:
-    """Return the way from genes to genes: the map is of their logarithms of a base."""
+    """Return the projection of genes to themselves, for a map of their logarithms.
+
+    ``base``: of the logarithms. None where the values are no logarithms.
+    """
     if guess_gene_kind(dataset.X) != "logarithms":
         return None
     n, unit = dataset.X.shape[1], to_natural_log(1.0, base)

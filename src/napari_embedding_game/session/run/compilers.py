@@ -1,8 +1,8 @@
-"""Processes that compile loops beside the window, on a computer that is new to them.
+"""Processes that compile loops beside the window at its first start on a computer.
 
-numba compiles one function at a time in a process, and holds up its other threads.
-These processes share the parts, and fill numba's cache; then they end.  Without one, or
-where one breaks off, the window compiles what is missing itself.
+numba compiles one function at a time in a process, and blocks the process's other
+threads.  These processes share the parts, fill numba's cache, and end.  Where a process
+is missing or breaks off, the window compiles the missing parts itself.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from napari_embedding_game.core.threads import count_cores
 from napari_embedding_game.data.child_process import start_process
 
 KIND = "numba:compile"
-"""Of the events that numba sends when it compiles a function; reading one from its
-cache sends none."""
+"""Name of the events that numba sends when it compiles a function; loading a function
+from the cache sends none."""
 MOST = 3
-"""Processes: more would import longer than they compile."""
+"""Most processes: more would take longer to import than to compile."""
 _BEGUN, _ENDED, _NEEDED_ARE_DONE = b"+", b"-", b"."
 
 numba_event: Any = numba.core.event  # which has no types
@@ -38,9 +38,10 @@ Part = Callable[[], object]
 
 
 class Compilers:
-    """The processes that compile parts, those that are needed first before others.
+    """The processes that compile parts, the parts needed first before the others.
 
-    What they compile is heard of in this process, as if it did: see :data:`KIND`.
+    Their numba events are repeated in this process, as if it compiled: see
+    :data:`KIND`.
     """
 
     def __init__(self) -> None:
@@ -49,7 +50,10 @@ class Compilers:
         self._is_stopped = False
 
     def start_processes(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
-        """Start as many processes as there are cores beside the window's."""
+        """Start up to ``MOST`` processes, one per core except the window's.
+
+        ``needed``: parts for the first frame. ``later``: parts compiled after them.
+        """
         n = min(MOST, max(1, count_cores() - 1), len(needed))
         with suppress(OSError):  # the system starts no further program
             for at in range(n):
@@ -69,13 +73,13 @@ class Compilers:
         threading.Thread(target=listen[0], args=listen[1], daemon=True).start()
 
     def wait_for_needed(self) -> bool:
-        """Wait until the parts that are needed are compiled; False if stopped."""
+        """Wait until the needed parts are compiled; return False if stopped."""
         for are_done in self._waiting:
             are_done.wait()
         return not self._is_stopped
 
     def end_processes(self) -> None:
-        """End the processes; what they have compiled stays."""
+        """Kill the processes; loops that they have compiled stay in the cache."""
         self._is_stopped = True
         for process in self._processes:
             process.kill()
@@ -95,7 +99,7 @@ class Compilers:
                     numba_event.end_event(KIND)
                 elif letter == _NEEDED_ARE_DONE:
                     are_done.set()
-        for _ in range(n_open):  # it was ended in between
+        for _ in range(n_open):  # the process was killed while it compiled
             numba_event.end_event(KIND)
         process.wait()
         are_done.set()
@@ -105,7 +109,7 @@ class Compilers:
 
 
 class _CompileEventWriter(numba.core.event.Listener):
-    """Writes a letter where a function begins or ends to be compiled."""
+    """Writes a byte to a pipe when the compilation of a function begins or ends."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -118,7 +122,7 @@ class _CompileEventWriter(numba.core.event.Listener):
 
 
 def serve() -> None:
-    """Compile the parts that the standard input names, and end."""
+    """Compile the parts named on the standard input, reporting on the output."""
     gc.disable()  # a tenth of the time of a compiler
     warnings.simplefilter("ignore")  # so few rows are no map
     pipe = os.dup(1)

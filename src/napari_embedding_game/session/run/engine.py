@@ -1,7 +1,7 @@
-"""What a run asks of the core: neighbours, start layout, iterations.
+"""The steps of a run, by the core: neighbours, edges and start layout, iterations.
 
-The engine's modules load torch and compiled kernels, which takes seconds, so they are
-imported when they are first needed, in whatever thread needs them.
+Modules of the core load torch and compiled kernels, which takes seconds, so they are
+imported when they are first needed, in the thread that needs them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 
 
 def find_neighbors(X: Any, settings: Settings) -> Any:
-    """Search with the index that suits the data.
+    """Return the graph of nearest neighbours of the rows of X.
 
-    Raises InputError for what the later steps would refuse, before the search.
+    Raises InputError for data or settings that a later step would refuse.
     """
     from napari_embedding_game.core import pipeline
 
@@ -38,7 +38,10 @@ def find_neighbors(X: Any, settings: Settings) -> Any:
 def make_edges_and_layout(
     graph: Any, X: Any, settings: Settings, warm: WarmStart | None = None
 ) -> tuple[Any, NDArray[np.float32]]:
-    """Weight the edges, then place the points, where ``warm`` has them."""
+    """Return the weighted edges and the start layout, (n, d).
+
+    ``warm``: layout from which the run continues; None for a new start layout.
+    """
     from napari_embedding_game.core import pipeline
 
     embedding = None if warm is None else warm.embedding
@@ -51,7 +54,10 @@ def make_edges_and_layout(
 def play_game(
     edges: Any, layout: Any, settings: Settings, warm: WarmStart | None = None
 ) -> Game:
-    """Play with frames short enough to be seen, or go on from ``warm``."""
+    """Return a generator of snapshots, in frames short enough to be seen.
+
+    ``warm``: layout from which the game continues; None for the start ``layout``.
+    """
     from napari_embedding_game.core.dynamics import play
 
     frame = FRAME_ITERATIONS[settings.schedule]
@@ -59,15 +65,17 @@ def play_game(
 
 
 merge_landmarks = LandmarkMerge.from_edges
-"""Looks at the edges between the points of the landmarks."""
+"""Builds the merge tree of the landmarks from edges and labels of points."""
 
 
 def warm_up(wait: Callable[[], bool] = lambda: True) -> None:
-    """Load the engine and compile its kernels ahead of the first run.
+    """Load the core's modules and compile their loops ahead of the first run.
 
-    What moves the first frame comes first, and a run that is begun meanwhile need not
-    wait for the rest.  ``wait``: called first; returns, once other processes have
-    compiled what they can, whether to go on.
+    Loops of the first frames are compiled first, and a run that is begun meanwhile does
+    not wait for the rest.
+
+    ``wait``: called first; blocks until other processes have compiled their parts, and
+    returns whether to go on.
     """
     import dask.array  # noqa: F401 - SciPy breaks while another thread loads it
 

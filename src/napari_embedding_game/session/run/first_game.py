@@ -1,8 +1,8 @@
-"""The loops of a first game, compiled in parts that need nothing of one another.
+"""The loops of a first game, compiled in independent parts.
 
-Each function compiles what one step of a run needs, on a few rows, in the types of a
-real run; so several processes can share the parts.  ``engine.warm_up`` goes through the
-steps one after the other, and finds the loops in numba's cache.
+Each function compiles the loops of one step of a run, by running the step on a few rows
+with the types of a real run.  Several processes can share the parts; afterwards
+``engine.warm_up`` runs all steps and finds the loops in numba's cache.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def make_few_settings() -> Settings:
 
 
 def list_compile_parts() -> dict[Callable[[], object], Any]:
-    """Return what compiles a part, the longest first, and one of the last loops of it.
+    """Return the functions that compile a part, the slowest first.
 
-    No module is imported for it that loads torch.
+    The value of each is one of the last loops of its part, which shows whether the part
+    is compiled.  No module that loads torch is imported.
     """
     from napari_embedding_game.core.energy import pair_loops
     from napari_embedding_game.core.graph import search_loops, start
@@ -55,7 +56,7 @@ def compile_search() -> None:
 
 
 def compile_edges() -> None:
-    """Compile what weights the edges and finds the start layout."""
+    """Compile the weighting of edges and the start layout."""
     from napari_embedding_game.core import pipeline
     from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
@@ -65,14 +66,14 @@ def compile_edges() -> None:
 
 
 def compile_game() -> None:
-    """Compile the first step of a game, and what its frames show."""
+    """Compile the first step of a game, and the figures of its frames."""
     edges = _make_ring_edges()
     edges.reorder_points(np.arange(N_ROWS)[::-1])  # as of many points
     _play_one_frame(edges, make_few_settings())
 
 
 def compile_merging() -> None:
-    """Compile what merges landmarks into clusters."""
+    """Compile the merging of landmarks into clusters."""
     from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 
     labels = np.arange(N_ROWS, dtype=np.int32) * N_LANDMARKS // N_ROWS
@@ -80,7 +81,7 @@ def compile_merging() -> None:
 
 
 def compile_large_picture() -> None:
-    """Compile what moves landmarks' points as one."""
+    """Compile the large picture, which moves the points of a landmark as one."""
     from napari_embedding_game.core.graph.coordinates import Coordinates
 
     rows = Coordinates(make_few_rows(), "euclidean", 0)
@@ -115,7 +116,7 @@ def _make_ring_neighbors() -> tuple[NDArray[np.int32], NDArray[np.float32]]:
 
 
 def _make_ring_edges() -> Any:
-    """Return edges of the ring, with what an estimate of the data adds to them."""
+    """Return edges of the ring, with nearest neighbours and isolation."""
     from napari_embedding_game.core.graph.edges import Edges
 
     indices, distances = _make_ring_neighbors()

@@ -1,8 +1,8 @@
-"""A moment of a map, and the record of its run, complete enough to replay it.
+"""A moment of a map, and the record of its run, from which the run can be replayed.
 
-A game is determined by its data, its first settings, and which settings and forces of a
-hand it took up at which iteration: pauses and the length of the frames
-leave no trace in the layout.
+A game is determined by its data, its first settings, and the settings and forces of a
+hand that were taken up at known iterations: pauses and the length of frames do not
+change the layout.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from napari_embedding_game.session.run.run import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steering:
-    """New settings, and the iteration after which they were taken up."""
+    """New settings, and the iteration after which the game took them up."""
 
     iteration: int
     settings: Settings
@@ -28,7 +28,7 @@ class Steering:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HandForcesChange:
-    """New forces of a hand, and the iteration after which they were taken up."""
+    """New forces of a hand, and the iteration after which the game took them up."""
 
     iteration: int
     forces: HandForces
@@ -36,29 +36,30 @@ class HandForcesChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """What was played up to one snapshot."""
+    """The record of a run up to one snapshot."""
 
     settings: Settings
-    """Those that the game began with."""
+    """Settings with which the game began."""
     steered: tuple[Steering, ...] = ()
     """In the order of their iterations."""
     n_iter: int
-    """Iterations played."""
+    """Number of iterations played."""
     is_branch: bool = False
-    """Whether the run went on from a map, and not from the start layout."""
+    """Whether the run continued from a map, rather than from a start layout."""
     warm_start: WarmStart | None = None
-    """That map; None of a branch where it was not kept, which cannot be replayed."""
+    """The map from which a branch began; None where it was not kept, so that the branch
+    cannot be replayed."""
     forced: tuple[HandForcesChange, ...] = ()
     """In the order of their iterations."""
 
     @property
     def last_settings(self) -> Settings:
-        """Those in force at the end."""
+        """The settings in force at the end."""
         return self.steered[-1].settings if self.steered else self.settings
 
     @property
     def changes_by_iteration(self) -> list[tuple[int, dict[str, Any]]]:
-        """What changed at which iteration: names of settings and their new values."""
+        """Pairs of an iteration and the settings that changed at it, by name."""
         states = [asdict(self.settings), *(asdict(s.settings) for s in self.steered)]
         new = (
             {name: value for name, value in after.items() if value != before[name]}
@@ -69,24 +70,25 @@ class RunRecord:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moment:
-    """A layout with what it was made by: a frame, a mark, a saved map."""
+    """A layout with its settings and record: of a frame, a mark or a saved map."""
 
     settings: Settings
-    """As they stood in the window."""
+    """The settings chosen in the window at the moment."""
     snapshot: Snapshot | None
-    """None before anything was played."""
+    """The layout; None before anything was played."""
     record: RunRecord | None = None
-    """What was played up to here; None where nobody knows."""
+    """The record of the run up to the layout; None where unknown."""
     merging: LandmarkMerge | None = None
-    """How the landmarks can be merged; None where nobody knows."""
+    """The merge tree of the landmarks; None where unknown."""
     forces: HandForces | None = None
-    """What a hand does from here on; None: what it did at the end of the record."""
+    """Forces of a hand from here on; None for those at the end of the record."""
 
 
 def make_record(run: Run, snapshot: Snapshot) -> RunRecord:
-    """Return what the run did up to this snapshot.
+    """Return the record of a run up to a snapshot.
 
-    What was taken up at its last iteration has not moved anything yet.
+    Settings and forces taken up at the last iteration are left out: they have not moved
+    any point yet.
     """
     last, played = snapshot.iteration, run.played
     steered = [each for each in list(played.steered) if each[0] < last]
@@ -104,10 +106,11 @@ def make_record(run: Run, snapshot: Snapshot) -> RunRecord:
 def flat_parameters(
     played: RunRecord, snapshot: Snapshot, space: str
 ) -> dict[str, Any]:
-    """Return every setting of a run, flat, by the names of the estimator's.
+    """Return the settings at the end of a run, by name, with facts about the run.
 
-    ``steering`` is a JSON list of [iteration, {setting: value}], in the order of the
-    changes; the other values are those in force at the end.
+    The facts are ``steering``, a JSON list of [iteration, {setting: value}] in the
+    order of the changes, ``steered_by_hand``, ``n_iter``, ``interrupted`` and
+    ``space``.
     """
     return {
         **asdict(played.last_settings),

@@ -1,8 +1,8 @@
 """Replay a recorded run: the same layout, bit for bit.
 
-With the same versions the result is the same to the last bit on any processor, whatever
-the number of threads: see ``docs/reproducibility.md`` for what is still open.  A GPU
-adds in any order; the game then makes another map, of the same quality.
+With the same versions the result is identical to the last bit on any processor and any
+number of threads: ``docs/reproducibility.md`` lists known exceptions.  A GPU adds
+numbers in any order; the game then makes another map, of the same quality.
 """
 
 from __future__ import annotations
@@ -30,22 +30,26 @@ from napari_embedding_game.session.run.record import RunRecord, flat_parameters
 def replay_frames(
     X: Any, record: RunRecord, n_frames: int | None = None
 ) -> Iterator[Snapshot]:
-    """Play what was recorded on the rows of ``X``, and yield snapshots on the way.
+    """Replay a record on the rows of ``X``, and yield snapshots, the last at the end.
 
-    There is one wherever the run was steered, and about ``n_frames`` at equal steps.
+    A snapshot is yielded wherever the run was steered, and at about ``n_frames`` equal
+    steps; None for no further snapshots.
 
-    ``X`` (n, D) array or sparse matrix: the same rows as then.
+    ``X`` (n, D) array or sparse matrix: the same rows as in the recorded run.
 
-    Raises DataError: the record cannot be true: it steers after its end or out of
-    order. Or the run went on from a map that the record does not hold. Raises
-    InputError: a setting is out of its range for these data.
+    Raises DataError: the record is damaged (steered after its end or out of order), or
+    the run continued from a map that the record does not hold. Raises InputError: a
+    setting is out of its range for these data.
     """
     every = None if n_frames is None else max(1, record.n_iter // n_frames)
     yield from iter_frames(*prepare_replay(X, record), record, every)
 
 
 def prepare_replay(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
-    """Return the edges of a recorded run, and where its points began, (n, d)."""
+    """Return the edges of a recorded run and its start layout, (n, d).
+
+    Raises DataError: as :func:`replay_frames`.
+    """
     validate_event_order(record)
     if record.is_branch and record.warm_start is None:
         raise DataError(
@@ -61,7 +65,10 @@ def prepare_replay(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]
 def iter_frames(
     edges: Any, layout: NDArray[np.float32], record: RunRecord, every: int | None = None
 ) -> Iterator[Snapshot]:
-    """Do what :func:`replay_frames` does, from what was :func:`prepare_replay`."""
+    """Yield the snapshots of :func:`replay_frames` from given edges and start layout.
+
+    ``every``: iterations between two snapshots; None for those of steering only.
+    """
     from napari_embedding_game.core.dynamics.play import play
 
     def begin(settings: Settings, until_next: Callable[[int], int]) -> Any:
@@ -95,11 +102,11 @@ def iter_frames(
 def replay_to_result(
     X: Any, record: RunRecord, where: Mapping[str, str], n_clusters: int | None = None
 ) -> EmbeddingResult:
-    """Play what was recorded and return the map, with its clusters.
+    """Replay a record, and return the map with its clusters as a result.
 
-    ``X`` and ``record``: as for :func:`replay_frames`, with its errors. ``where``: of
-    ``X``, for the parameters of the result. ``n_clusters``: landmarks are merged into
-    so many; None leaves each a cluster.
+    ``X`` and ``record``: as for :func:`replay_frames`, with its errors. ``where``:
+    facts about the origin of ``X``, added to the parameters of the result.
+    ``n_clusters``: number of clusters; None for one per landmark.
     """
     edges, layout = prepare_replay(X, record)
     *_, last = iter_frames(edges, layout, record)
@@ -112,9 +119,9 @@ def replay_to_result(
 
 
 def is_same_layout(first: Snapshot, second: Snapshot) -> bool:
-    """Return whether two layouts are the same, to the last bit.
+    """Return whether two snapshots have the same layout and iteration, bit for bit.
 
-    Clusters and pressure only describe the layout, and are worked out as time allows.
+    Clusters and pressure are not compared: they are computed as time allows.
     """
     arrays = ((first.embedding, second.embedding), (first.landmarks, second.landmarks))
     is_as_long = first.iteration == second.iteration
@@ -122,7 +129,7 @@ def is_same_layout(first: Snapshot, second: Snapshot) -> bool:
 
 
 def validate_event_order(record: RunRecord) -> None:
-    """Raise DataError if no run can have left this record."""
+    """Raise DataError if changes of a record are out of order or after its end."""
     for events in (record.steered, record.forced):
         iterations = [event.iteration for event in events]
         in_order = all(a < b for a, b in pairwise(iterations))

@@ -1,8 +1,8 @@
-"""One run as a generator of frames: pause, resume, stop and steer it.
+"""One run as a generator of frames that can be paused, resumed, stopped and steered.
 
 A :class:`Run` is iterated in one thread (``frames``) and controlled from another.
-Between two frames it waits on one condition, so that every control answers at once and
-nothing spins.
+Between two frames it waits on one condition, so that every control acts at once and
+without polling.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ NEIGHBORS = "Finding neighbours"
 PLACING = "Placing the start layout"
 PLAYING = "Playing the game"
 MOVING = "Moving the points"
-"""By a minimiser: there is no game."""
+"""The stage of a minimiser, which plays no game."""
 MERGING_SHARE = 0.15
-"""Share of the time in which is looked how landmarks can be merged."""
+"""Share of the time that may be spent on merging landmarks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """State of a run; ``snapshot`` is the newest once there is one."""
+    """State of a run; ``snapshot`` is the newest, None before the first frame."""
 
     stage: str
     snapshot: Snapshot | None = None
     seconds_left: float | None = None
     merging: LandmarkMerge | None = None
-    """How the landmarks can be merged, as far as is known by now."""
+    """The newest merge tree of the landmarks; None before the first."""
 
 
 PACE, UNPACED = 2.0, 0.0
-"""Seconds that a small game lasts, so that it can be seen at all; after a long
-preparation down to half of them.  A game that takes longer by itself is never slowed,
-nor one of which nobody knows how many iterations it has.
+"""Seconds to which a small game is slowed, so that it can be seen, down to half of them
+after a long preparation.  A game that takes longer is never slowed, nor a game of
+unknown length.
 """
 
 
 class _StoppedError(Exception):
-    """The run was stopped while its neighbours were searched or its points placed."""
+    """The run was stopped during the search for neighbours or the start layout."""
 
 
 @dataclass
@@ -62,48 +62,48 @@ class Run:
     X: Any
     settings: Settings
     engine: Any = core_engine
-    """The module that computes, or what has its functions."""
+    """The module :mod:`~.run.engine`, or an object with its functions."""
     pace: float = PACE
     warm_start: WarmStart | None = None
-    """The map that the run goes on from; None: from the start layout."""
+    """The map from which the run continues; None for a start layout of its own."""
     edges: Any = None
-    """Edges of a run that needs no others, where they are known already; then those of
-    this run."""
+    """The edges: given where they are known from another run, else set by this run."""
 
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
         self.played = live_run.Run(self._start_game, self.settings)
-        """Settings that were sent to the game, and those that it uses."""
+        """The game with the settings and forces that were sent to it."""
         self.paused = False
-        """Whether the run holds, or will after the present frame."""
+        """Whether the run waits, or will wait after the present frame."""
         self.stopped = False
-        """Whether the run is to end."""
+        """Whether the run has to end."""
 
     # Controls: from any thread, answered within one piece of work.
 
     def pause(self) -> None:
-        """Hold after the frame now being computed."""
+        """Pause after the frame that is being computed."""
         self._set_and_notify(paused=True)
 
     def resume(self) -> None:
-        """Play on."""
+        """Resume a paused run."""
         self._set_and_notify(paused=False)
 
     def stop(self) -> None:
-        """End ``frames`` after the piece of work now being done."""
+        """End ``frames`` after the block of work that is being computed."""
         self._set_and_notify(stopped=True)
 
     def steer(
         self, settings: Settings | None = None, forces: HandForces | None = None
     ) -> None:
-        """Play on with these settings, or under these forces of a hand.
+        """Send settings, or forces of a hand, that act from the next frame on.
 
-        From the next frame on; the newest win.
+        Settings or forces that were sent before are replaced.
         """
         self.played.steer(settings, forces)
         self._set_and_notify()
 
     def _set_and_notify(self, **state: Any) -> None:
+        """Set attributes of the run, and wake the thread that iterates it."""
         with self._turn:
             vars(self).update(state)
             self._turn.notify_all()
@@ -111,13 +111,13 @@ class Run:
     # The run itself: in the thread that iterates it.
 
     def frames(self) -> Iterator[Progress]:
-        """Yield the stages, then the game's snapshots, until stopped.
+        """Yield the stages of the preparation, then the snapshots of the game.
 
-        When the schedule has ended the iterator waits: new settings make the game play
-        on, ``stop`` ends it.
+        When the schedule has ended the iterator waits for new settings, with which the
+        game continues, or for ``stop``.
         """
         begun = time.monotonic()
-        if COMPUTING.locked():  # what is broken off ends its piece of work
+        if COMPUTING.locked():  # a stopped run still ends its block of work
             yield Progress(stage=WAITING)
             with COMPUTING:
                 pass
@@ -139,7 +139,10 @@ class Run:
             self.played.close()
 
     def _prepare(self) -> Iterator[Progress]:
-        """Find the edges and the start layout, unless stopped between two pieces."""
+        """Find the edges and the start layout; yield both stages.
+
+        Raises _StoppedError: the run was stopped meanwhile.
+        """
         yield Progress(stage=NEIGHBORS)
         with self._hold_computing_lock():
             graph = self.engine.find_neighbors(self.X, self.settings)
@@ -151,6 +154,8 @@ class Run:
 
     @contextmanager
     def _hold_computing_lock(self) -> Iterator[None]:
+        """Hold the lock of all computing; raise _StoppedError if the run is stopped."""
+
         def raise_if_stopped() -> None:
             if self.stopped:
                 raise _StoppedError
@@ -190,7 +195,7 @@ class Run:
             return self.played.advance()
 
     def _wait_for_turn(self, snapshot: Snapshot, clock: Clock) -> None:
-        """Wait until the next frame is due, or the run is to end."""
+        """Wait while the run is ahead of its pace, paused or finished."""
         with self._turn:
             self._turn.wait_for(
                 lambda: self.stopped or self.paused,
@@ -207,11 +212,11 @@ class Run:
 
 
 class _MergeUpdater:
-    """Keeps up with how landmarks can be merged, for a small share of the time.
+    """Updates the merge tree of the landmarks, for a small share of the time.
 
-    On the way a merging follows the one before, which steadies what is seen.  The last
-    one of a schedule starts from nothing: it is the same for the same data, settings
-    and seed.
+    During a game a merge tree is built to resemble the tree before, so that clusters
+    change little.  The last tree of a schedule is built without the tree before, so
+    that it depends on data, settings and seed only.
     """
 
     def __init__(self, run: Run) -> None:
@@ -221,7 +226,7 @@ class _MergeUpdater:
         self._n_landmarks, self._due = 0, 0.0
 
     def update(self, snapshot: Snapshot) -> LandmarkMerge | None:
-        """Return the newest merging; it always fits the number of landmarks."""
+        """Return the newest merge tree, updated if due or if landmarks were added."""
         begun, n_landmarks = time.monotonic(), len(snapshot.landmarks)
         is_due = snapshot.labels is not self._labels and begun >= self._due
         if snapshot.finished:
@@ -238,23 +243,26 @@ class _MergeUpdater:
 
 
 class Clock:
-    """Keeps the pace of a game and foretells its end, pauses left out."""
+    """Keeps the pace of a game and estimates the time left, without pauses.
+
+    ``duration``: seconds to which the first schedule is slowed.
+    """
 
     def __init__(self, duration: float) -> None:
         self._duration, self._each = duration, 0.0
         self._begun: float | None = None
         self._first = 0
         self._halves = ((0.0, 0), (0.0, 0))
-        """Seconds and iterations since it began, at two looks: at the second twice as
-        many iterations were done, or more."""
+        """Seconds and iterations since the begin at two moments; the second moment has
+        at least twice the iterations of the first."""
 
     def restart(self, snapshot: Snapshot) -> None:
-        """Count time and iterations from here: what went before was a pause."""
+        """Count time and iterations from this snapshot on, as after a pause."""
         self._begun, self._first = time.monotonic(), snapshot.iteration
         self._halves = ((0.0, 0), (0.0, 0))
 
     def seconds_ahead(self, snapshot: Snapshot) -> float:
-        """Return by how many seconds the game is ahead of its pace."""
+        """Return the seconds by which the game is ahead of its pace, at least 0."""
         if self._begun is None:
             self.restart(snapshot)
             # The pace of the first schedule also holds for what is played after.
@@ -263,9 +271,9 @@ class Clock:
         return max(0.0, self._each * done - passed)
 
     def seconds_left(self, snapshot: Snapshot) -> float | None:
-        """Return the seconds left, None while nothing is known.
+        """Return the estimated seconds left; None while nothing is known.
 
-        They are foretold by the later iterations: loops are compiled in the first.
+        Only later iterations count, as loops are compiled during the first.
         """
         passed, done = self._elapsed(snapshot)
         if done >= 2 * self._halves[1][1]:
@@ -277,7 +285,7 @@ class Clock:
         return each * (snapshot.n_iter - snapshot.iteration)
 
     def _elapsed(self, snapshot: Snapshot) -> tuple[float, int]:
-        """Return the seconds and the iterations since it began; 0 before that."""
+        """Return the seconds and the iterations since the begin; 0 before the begin."""
         if self._begun is None:
             return 0.0, 0
         return time.monotonic() - self._begun, snapshot.iteration - self._first
