@@ -1,7 +1,7 @@
 """The console command ``napari-embedding-game``.
 
-Nothing heavy is imported before it is needed: the help has to appear at once.
-:mod:`ui.app` is imported before Qt, as on Windows it loads torch, which fails after.
+Heavy modules are imported only where they are needed, so that the help appears at once.
+:mod:`ui.app` is imported before Qt: it loads torch, which on Windows fails after Qt.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DIFFERENT, WRONG, INTERRUPTED = 1, 2, 130
 
 
 class _Parser(argparse.ArgumentParser):
-    """Abbreviates no option, and begins what is wrong with "Error"."""
+    """A parser without abbreviated options that raises its errors."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
@@ -49,11 +49,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _UsageError(Exception):
-    """What is wrong with the arguments, and how they are written."""
+    """Wrong arguments: the message and the usage text."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Entry point of the console command."""
+    """Run the console command and exit with its code.
+
+    ``arguments``: by default those of the process.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a console may lack a letter
@@ -71,7 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run_command(options: Options) -> int:
-    """End an expected error, or Ctrl-C, with one sentence."""
+    """Run the chosen command and return its exit code.
+
+    An expected error, or Ctrl-C, is printed as one sentence.
+    """
 
     def tell(text: str) -> None:
         _print_to_stderr(text)
@@ -103,7 +109,7 @@ def _print_to_stderr(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-# --- What can be written after the name -------------------------------------------
+# --- arguments ---------------------------------------------------------------------
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -213,7 +219,10 @@ def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _open_window(options: Options) -> int:
-    """Open napari; what would only fail after the run is refused before."""
+    """Open the window and return its exit code.
+
+    Options that would only fail after the run raise DataError before.
+    """
     from napari_embedding_game.data.export.writers import check_output_path
 
     file = options.file
@@ -364,9 +373,10 @@ def _fit_large_file(chosen: Mapping[str, Any], options: Options) -> int:
 
 
 def _to_json(facts: Mapping[str, Any]) -> str:
-    """Return facts as one line of JSON, in which an unknown number is null.
+    """Return facts, and the version of the program, as one line of JSON.
 
-    With the version, as another one may add_command another map of the same numbers.
+    NaN and infinite numbers are null.  Another version may make another map of the same
+    data, so the version is included.
     """
     known: dict[str, Any] = {"version": metadata.version("napari-embedding-game")}
     known |= {
@@ -389,7 +399,11 @@ def _print_notes(dataset: Dataset) -> None:
 
 
 def _validate_output_path(source: Path, out: Path, force: bool, *endings: str) -> None:
-    """Raise DataError for an OUT that cannot be written, before computing it."""
+    """Raise DataError if the output cannot be written, before anything is computed.
+
+    ``force``: whether an existing file may be replaced. ``endings``: allowed endings of
+    the output; none for any.
+    """
     from napari_embedding_game.data.export.writers import check_output_path
 
     if endings and out.suffix.lower() not in endings:
@@ -418,7 +432,11 @@ def _make_result(
     noted: Mapping[str, Any],
     n_clusters: int | None,
 ) -> EmbeddingResult:
-    """Return a map with the clusters that the window would show, or so many."""
+    """Return the map as a result, with the clusters that the window would show.
+
+    ``noted``: further parameters of the result. ``n_clusters``: number of clusters;
+    None for the number that the window chooses.
+    """
     from napari_embedding_game.core.estimator import collect_fitted_parameters
     from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.data.export.result import EmbeddingResult

@@ -1,14 +1,15 @@
-"""The embedding game for AnnData, in scanpy's idiom: ``tl.embedding_game(adata)``.
+"""The embedding game for AnnData, in the style of scanpy: ``tl.embedding_game(adata)``.
 
 :func:`map_onto_reference` places new cells on a map and predicts their labels,
 :func:`replay` repeats a run that a person steered by hand in the window,
-:func:`compare` returns the columns in which two groups differ, :func:`are_two` whether
-they are two, :func:`firmness` how firm each number of clusters is, and
-:func:`stability` which cells keep their neighbours on the map with other seeds.
+:func:`compare` ranks the features by which two groups differ, :func:`are_two` tests
+whether two groups are distinct, :func:`firmness` tests each number of clusters, and
+:func:`stability` measures which cells keep their neighbours with other seeds.
 
 Results are written to `adata`, or with ``copy=True`` to a copy, which is returned.
 ``key_added`` replaces "X_embedding_game" in ``obsm`` and "embedding_game" in ``obs``
-and ``uns``.  InputError: an argument, or a missing map or column.  DataError: a space.
+and ``uns``.  All functions raise InputError for a wrong argument or a missing map or
+column, and DataError for a space that is missing or cannot be read.
 
 >>> import scanpy as sc  # doctest: +SKIP
 >>> from napari_embedding_game import tl  # doctest: +SKIP
@@ -82,9 +83,9 @@ __all__ = [
 ]
 _COLUMNS = ("pressure", "stretch", "isolation")
 _WRITTEN = ("embedding", "landmarks", "energy", "map_hash", *_COLUMNS)
-"""What is written of a fit, or of a replayed one."""
+"""Attributes of the estimator, or of a snapshot, that are written to the AnnData."""
 STEADY = 0.5
-"""Share of its neighbours that a cell keeps on every map that can be relied on."""
+"""Share of its neighbours that a steady cell keeps on the map of every seed."""
 
 
 def embedding_game(
@@ -100,9 +101,9 @@ def embedding_game(
     copy: bool = False,
     **parameters: Any,
 ) -> AnnData | None:
-    """Map the cells of `adata` by :class:`~napari_embedding_game.EmbeddingGame`.
+    """Embed the cells of `adata` by :class:`~napari_embedding_game.EmbeddingGame`.
 
-    The names of the results are those of an .h5ad file that the window saves.
+    Results have the same names as in an .h5ad file that the window saves.
 
     Parameters
     ----------
@@ -111,14 +112,15 @@ def embedding_game(
         Space whose neighbours are searched: "X_pca", "X_pca_harmony" or another key of
         ``obsm``, "X", "raw", or a key of ``layers``.
     neighbors_key : str, optional
-        Key of ``uns`` where ``sc.pp.neighbors`` noted its graph.  By default, where no
-        `use_rep` is given, "neighbors" if it is there, as for ``sc.tl.umap``; if not,
-        ``obsm["X_pca"]``, else another entry of ``obsm`` that is no map, else ``X``.
+        Key of ``uns`` under which ``sc.pp.neighbors`` stored its graph.  Without
+        `use_rep` and `neighbors_key`, "neighbors" is used if it exists, as by
+        ``sc.tl.umap``; else ``obsm["X_pca"]``, else another entry of ``obsm`` that is
+        no map, else ``X``.
     n_neighbors : int, optional
-        K; by default as many as the graph was made with, or 15 in a space.
+        Number of neighbours; by default that of the graph, or 15 in a space.
     random_state : int, RandomState or None, default=0
         The same seed gives the same map, see
-        :class:`~napari_embedding_game.EmbeddingGame`; None draws one.
+        :class:`~napari_embedding_game.EmbeddingGame`; None chooses a random seed.
     steering : sequence of (iteration, dict of parameters), optional
         Changes during the run, such as ``[(120, {"repulsion": 700})]``: see
         :meth:`~napari_embedding_game.EmbeddingGame.fit`.
@@ -212,22 +214,27 @@ def replay(
     key_added: str | None = None,
     copy: bool = False,
 ) -> AnnData | None:
-    """Repeat the run of a session file on the cells of `adata`, steering included.
+    """Repeat the run of a session file on the cells of `adata`, with its steering.
 
-    What a person did by hand in the window is repeated, too: clusters that were
-    dragged, points that were held, and maps that a run went on from.
-    With the same versions the map is the same bit for bit, on any processor.
+    Changes by hand in the window are repeated, too: clusters that were dragged, points
+    that were held, and branches from earlier maps.  With the same versions the map is
+    identical bit for bit, on any processor.
 
     Parameters
     ----------
     adata : AnnData
-        The cells of the run, in the same order, else DataError.
+        The cells of the run, in the same order.
     session : str or Path
-        Session file (.zip) of the window; of its maps that which was shown.
+        Session file (.zip) of the window; the map that it shows is replayed.
     use_rep, neighbors_key : str, optional
-        As for :func:`embedding_game`: where the run had its numbers from.
+        The space or graph of the run, as for :func:`embedding_game`.
     n_clusters : int, optional
-        Landmarks are merged into so many clusters; None leaves each a cluster.
+        Number of clusters into which landmarks are merged; None for one per landmark.
+
+    Raises
+    ------
+    DataError
+        The session has no run, or `adata` has other cells or another order.
     """
     saved = load_recorded_map(session)
     record, cells, names = saved.record, saved.dataset.obs.index, adata.obs_names
@@ -267,9 +274,9 @@ def map_onto_reference(
 ) -> AnnData | None:
     """Place new cells on the map of a reference, and predict their labels.
 
-    As ``sc.tl.ingest``, for this map.  Genes are aligned by name, new cells are
-    normalised, scaled and projected as the reference was, and placed by ``transform``.
-    The map of the reference stays as it is.
+    Like ``sc.tl.ingest``, for maps of this program.  Genes are aligned by name; new
+    cells are normalised, scaled and projected as the reference was, and placed by
+    ``transform``.  The map of the reference does not change.
 
     Parameters
     ----------
@@ -283,40 +290,41 @@ def map_onto_reference(
     labels : str or sequence of str
         Columns of the reference's ``obs`` to predict.
     n_neighbors : int
-        Reference cells that vote on a label: the nearest on the map, the near ones with
-        up to seven times the weight of the farthest.
+        Number of nearest reference cells on the map that vote on a label; the nearest
+        has up to seven times the weight of the farthest.
     min_shared_genes : float
-        Share of the genes of the reference's components that `adata` has to have, else
-        DataError; those that it does not have count as in the mean cell.
+        Share of the genes of the reference's components that `adata` must have, else
+        DataError; missing genes are set to the reference's mean.
     unlike : float
         A new cell is called unlike the reference if it scores higher than all but this
         share of the reference's cells.
     correct_batch : bool, default=False
-        Whether to remove first the differences of new cells from reference cells of the
-        same kind, such as those of a batch or condition.  Only if both have about the
-        same kinds: cells of other kinds would be moved to a wrong one.
+        Whether to first remove differences between new cells and reference cells of the
+        same kind, such as those of a batch or condition.  Use it only if both have
+        about the same kinds: cells of other kinds would be moved to a wrong kind.
 
     Returns
     -------
     ``obsm["X_embedding_game"]`` : (n_obs, d) float32
         Positions on the reference's map.
     ``obsm["X_umap"]`` : (n_obs, d) float32
-        The same in the coordinates of a map that another program made, under its key.
+        The positions in coordinates of a map by another program, under its key.
     ``obsm["X_pca"]`` : (n_obs, C) float32
-        The space of the reference, under its name.
+        Coordinates in the space of the reference, under the key of the space.
     ``obs["<label>_predicted"]`` : category
         The label with most votes.
     ``obs["<label>_predicted_confidence"]`` : float32
-        The share of the votes that it has, 0 to 1.
+        The share of the votes for this label, 0 to 1.
     ``obs["unlike_reference"]`` : bool
-        Whether the cell is unlike any of the reference.
+        Whether the cell is unlike all cells of the reference.
     ``obs["reference_likeness"]`` : float32
-        Share of the reference's cells that are as unlike the others as this one, found
-        by leaving them out: below `unlike` for unlike cells.
+        Share of the reference's cells that are at least as unlike the rest of the
+        reference as this cell: below `unlike` for unlike cells.
     ``obs["reference_distance"]`` : float32
-        Mean distance to the nearest reference cells, 1 as between those.
+        Mean distance to the nearest reference cells; 1 where it equals the mean
+        distance of these cells to their own nearest cells.
     ``uns["embedding_game_reference"]`` : dict
-        The genes that are missing, all numbers, and notes.
+        Missing genes, parameters, figures and notes.
     """
     name = "The reference"
     if isinstance(reference, str | Path):
@@ -346,35 +354,40 @@ def compare(
     log1p: bool = False,
     n_top: int | None = 20,
 ) -> pd.DataFrame:
-    """Return the columns of ``X`` that are higher in some rows than in others.
+    """Rank the features of ``X`` by how much higher they are in one group of rows.
 
-    The figures are those of the window, and of ``sc.tl.rank_genes_groups``, which takes
-    ``raw`` (here ``adata.raw.to_adata()``) and logarithms (here ``log1p=True``).
+    The results equal those of the window, and of ``sc.tl.rank_genes_groups``, which
+    takes ``raw`` (here ``adata.raw.to_adata()``) and logarithms (here ``log1p=True``).
 
     Parameters
     ----------
     adata : AnnData
     inside, outside : (n_obs,) bool array or Series
-        Rows of the group, and rows to compare with, all others by default.  A Series
-        with the names of the rows may have them in another order.
+        Rows of the group, and rows to compare with, by default all other rows.  A
+        Series indexed by the names of the rows may be in another order.
     method : {"wilcoxon", "t-test"}
         Test of single rows; not used with ``samples``.
     samples : str, optional
-        Column of ``obs`` that names the sample (donor) of each row: the means of
-        samples are compared by Welch's t-test, each counts once (pseudobulk).
+        Column of ``obs`` that names the sample (donor) of each row: means of samples
+        are compared by Welch's t-test, and each sample counts once (pseudobulk).
         Samples with fewer than 10 rows in a group are left out.
     log1p : bool
-        Whether ``X`` holds ln(1 + x), or logarithms of the base that scanpy noted,
-        which the fold change and means of samples undo.
+        Whether ``X`` holds ln(1 + x), or logarithms of the base that scanpy stored;
+        fold changes and means of samples are computed of x.
     n_top : int, optional
-        Rows of the table; None is all columns.
+        Number of features in the table; None for all.
 
     Returns
     -------
     DataFrame
-        By falling score, with the columns of ``sc.get.rank_genes_groups_df``.
-        InputError where groups overlap or have fewer than 2 rows, or 2 samples, and
-        where values are no finite numbers.
+        One line per feature by falling score, with the columns of
+        ``sc.get.rank_genes_groups_df``.
+
+    Raises
+    ------
+    InputError
+        The groups overlap, have fewer than 2 rows or 2 samples, or hold values that are
+        no finite numbers.
     """
     if adata.X is None:
         raise InputError("The AnnData has no X: put what is compared there.")
@@ -408,9 +421,9 @@ def stability(
 ) -> AnnData | None:
     """Measure which cells keep their neighbours on the map with other seeds.
 
-    The map of :func:`embedding_game`, or of the window, is made again with other seeds
-    and compared with the one that is there, which stays.  What was steered is not
-    repeated, and cells that the map left out get NaN.
+    The map of :func:`embedding_game`, or of the window, is made again with other seeds,
+    and each new map is compared with it.  The map itself does not change.  Steering is
+    not repeated, and cells that are not on the map get NaN.
 
     Parameters
     ----------
@@ -422,11 +435,17 @@ def stability(
     Returns
     -------
     ``obs["embedding_game_stability"]`` : float32
-        Share of the 15 nearest on the map that are among the 75 nearest with another
-        seed, the mean over the seeds: 1 for a cell that keeps all.  Of fewer than 301
-        cells both are fewer, so that chance keeps a quarter at most.
+        Share of a cell's 15 nearest neighbours on the map that are among its 75 nearest
+        with another seed, as mean over the seeds: 1 for a cell that keeps all.  Of
+        fewer than 301 cells both numbers are smaller, so that chance keeps a quarter at
+        most.
     ``uns["embedding_game"]["stability"]`` : str
-        Share of the cells that are steady with every seed, as a sentence.
+        A sentence on the share of cells that are steady with every seed.
+
+    Raises
+    ------
+    InputError
+        There is no map, or the map began at given positions, which all seeds share.
     """
     check_integer("n_seeds", n_seeds, 1)
     key, at = _require_map_keys(adata, key_added)
@@ -465,11 +484,11 @@ def stability(
 def firmness(
     adata: AnnData, *, use_rep: str | None = None, key_added: str | None = None
 ) -> pd.DataFrame:
-    """Return how firm each number of clusters of a map is.
+    """Test how firm each number of clusters of a map is.
 
-    Each number divides one cluster of the number before, along the tree of the map's
-    landmarks; its two parts are compared with the halves of simulated cells that are
-    one group, found in the same way.
+    Each number of clusters divides one cluster of the next smaller number, along the
+    merge tree of the map's landmarks.  The two parts are compared with the halves of
+    simulated cells that are one group, found in the same way.
 
     Parameters
     ----------
@@ -477,18 +496,20 @@ def firmness(
         With the map of :func:`embedding_game`.
     use_rep : str, optional
         Space in which cells are compared and neighbours searched, with the metric of
-        the map; by default the map's, or as for :func:`embedding_game` where this has
-        no such space, as of a map made of neighbours.
+        the map; by default the space of the map, or, for a map made of a graph of
+        neighbours, that of :func:`embedding_game`.
 
     Returns
     -------
     DataFrame
-        By the number of clusters, from 2 on: "parted", cells of the smaller part;
-        "firm"; "apart", 1 less the edges between the parts over those expected, NaN
-        where what is divided is too small, or was one group already; "p", that halves
-        of one group are so far apart.  ``attrs["suggested"]``: the coarse number, firm
-        and of highest modularity over the widest range of resolutions, and the fine
-        one, the last that is firm up to resolution 1; one where they are the same.
+        Indexed by the number of clusters, from 2 on.  "parted": number of cells of the
+        smaller part.  "firm": whether this number of clusters is firm.  "apart": 1
+        minus the ratio of observed to expected edges between the parts; NaN where the
+        divided cluster is too small, or was found to be one group.  "p": probability
+        that halves of one group are so far apart.  ``attrs["suggested"]``: the coarse
+        number, which is firm and has the highest modularity over the widest range of
+        resolutions, and the fine number, the last that is firm up to resolution 1; only
+        one number where both are equal.
     """
     key, at = _require_map_keys(adata, key_added)
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
@@ -515,25 +536,30 @@ def firmness(
 def are_two(
     adata: AnnData, inside: Any, outside: Any, *, use_rep: str | None = None
 ) -> Separation:
-    """Return whether two groups of cells are two, or parts of one.
+    """Test whether two groups of cells are distinct, or parts of one group.
 
     Groups that were found in the same data always differ, and p-values of markers
-    between them are too small.  So the two are compared with the halves of simulated
+    between them are too small.  So the groups are compared with the halves of simulated
     cells that are one group, found in the same way.
 
     Parameters
     ----------
     adata : AnnData
     inside, outside : (n_obs,) bool array or Series
-        The two groups, as for :func:`compare`, of 10 cells or more.
+        The two groups, as for :func:`compare`, of 10 cells or more each.
     use_rep : str, optional
-        Space in which cells are compared, as for :func:`firmness` where there is a map,
-        with its metric; else as for :func:`embedding_game`.
+        Space in which cells are compared; by default as for :func:`firmness`, with the
+        metric of the map, where there is a map, else as for :func:`embedding_game`.
 
     Returns
     -------
     Separation
-        ``str()`` of it is the answer in words; ``is_firm``, ``p``, ``distance``.
+        With ``is_firm``, ``p`` and ``distance``; its ``str()`` is the answer in words.
+
+    Raises
+    ------
+    InputError
+        The groups overlap, or are no masks of the cells.
     """
     first, second = _to_mask(adata, inside), _to_mask(adata, outside)
     if (first & second).any():
@@ -544,7 +570,12 @@ def are_two(
 
 
 def _to_mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
-    """Return whether each cell is in a group, (n_obs,); a Series goes by its names."""
+    """Return a mask as a bool array in the order of the cells, (n_obs,).
+
+    ``given``: array or Series; a Series indexed by cell names is put in their order.
+
+    Raises InputError: the mask has missing or other values, or another length.
+    """
     names = adata.obs_names
     index = given.index if isinstance(given, pd.Series) else names
     if not (index.equals(names) or index.equals(pd.RangeIndex(len(index)))):
@@ -559,7 +590,10 @@ def _to_mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
 
 
 def _require_map_keys(adata: AnnData, key_added: str | None) -> tuple[str, str]:
-    """Return the key of obs and uns, and that of obsm, of a map that was made here."""
+    """Return the key in obs and uns and the key in obsm of a map of this program.
+
+    Raises InputError: there is no such map.
+    """
     key, at = _result_keys(key_added)
     if at not in adata.obsm or "landmarks" not in adata.uns.get(key, {}):
         raise InputError(
@@ -572,7 +606,12 @@ def _require_map_keys(adata: AnnData, key_added: str | None) -> tuple[str, str]:
 def _find_input(
     adata: AnnData, use_rep: str | None, neighbors_key: str | None
 ) -> tuple[Any, int, dict[str, str]]:
-    """Return a space, or distances between neighbours; K; and where they are from."""
+    """Return the matrix to embed, its number of neighbours, and the keys of its origin.
+
+    The matrix is a space (n_obs, D), or sparse distances between neighbours.
+
+    Raises InputError: both keys are given, or there is no such graph.
+    """
     if use_rep is not None and neighbors_key is not None:
         raise InputError(
             f'Give either use_rep ("{use_rep}") or neighbors_key ("{neighbors_key}"): '
@@ -598,7 +637,7 @@ def _find_input(
 
 
 def _find_input_of_map(adata: AnnData, key: str) -> Any:
-    """Return what a map was made of: a space, or distances between neighbours."""
+    """Return the matrix from which a map was made: a space, or sparse distances."""
     noted = adata.uns[key]["parameters"]
     if "neighbors_key" in noted:
         return _find_input(adata, None, noted["neighbors_key"])[0]
@@ -614,7 +653,12 @@ def _find_input_of_map(adata: AnnData, key: str) -> Any:
 
 
 def _read_space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
-    """Return the rows of a space, and its name."""
+    """Return a space, (n_obs, D), and its name.
+
+    ``use_rep``: name of the space; None for the default space.
+
+    Raises InputError: the name is of a graph of neighbours.
+    """
     root = spaces.root_from_anndata(adata)
     space = spaces.choose_space(root, use_rep, "The AnnData")
     if is_pairwise_space(space):
@@ -628,7 +672,10 @@ def _read_space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
 def _read_space_and_metric(
     adata: AnnData, use_rep: str | None, noted: Mapping[str, Any]
 ) -> tuple[Any, str]:
-    """Return the rows of a space, by default that of the map, and the map's metric."""
+    """Return a space, by default that of a map, and the metric of the map.
+
+    ``noted``: the record of the map in ``uns``; {} for no map.
+    """
     if noted and use_rep is None:
         use_rep = reference_map.find_space_of_map(adata, noted)
     metric = noted.get("parameters", {}).get("metric", "euclidean")
@@ -636,19 +683,19 @@ def _read_space_and_metric(
 
 
 def _to_matrix(X: Any) -> Any:
-    """Return an array or sparse matrix that was a table, or in a file."""
+    """Return a table, or an element of a file, as an array or sparse matrix."""
     if hasattr(X, "to_numpy"):
         return X.to_numpy(float, na_value=float("nan"))
     return read_element(X, "The AnnData", "its X")
 
 
 def _result_keys(key_added: str | None) -> tuple[str, str]:
-    """Return the key of obs and uns, and that of obsm."""
+    """Return the key of results in obs and uns, and the key in obsm."""
     return key_added or KEY, key_added or f"X_{KEY}"
 
 
 def _copy_if_asked(adata: AnnData, copy: bool) -> AnnData:
-    """Return what is written into: a copy in memory, or what was given."""
+    """Return the AnnData to write into: a copy in memory, or `adata` itself."""
     if not copy:
         return adata
     return adata.to_memory() if adata.isbacked else adata.copy()
@@ -661,7 +708,11 @@ def _write_map(
     parameters: Mapping[str, Any],
     key_added: str | None,
 ) -> None:
-    """Write a map, which replaces a former one."""
+    """Write a map, its clusters and its record into `adata`, replacing a former map.
+
+    ``parts``: the values of ``_WRITTEN`` by name. ``clusters`` (n_obs,): cluster of
+    each cell. ``parameters``: for the record in ``uns``.
+    """
     key, at = _result_keys(key_added)
     old_columns = [f"{key}_{name}" for name in MAP_COLUMNS]
     adata.obs = adata.obs.drop(columns=old_columns, errors="ignore")

@@ -311,7 +311,7 @@ class _Notebook:
         self._add_code(_format_call("tl.embedding_game", "adata", **options))
 
     def _add_new_columns(self) -> None:
-        """Add code for the columns made in the window, which are read from the table."""
+        """Add code that reads the columns made in the window from the table."""
         dataset = self.dataset
         names = [name for name in dataset.obs if name in dataset.added_columns]
         if not names:

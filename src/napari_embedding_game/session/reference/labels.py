@@ -1,4 +1,4 @@
-"""Labels for the cells of an open map from a reference, and positions on its map."""
+"""Labels and positions that a reference gives to the cells of the open map."""
 
 from __future__ import annotations
 
@@ -35,29 +35,30 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 SURE = 0.8
-"""Share of the votes from which a label is called clear."""
+"""Share of the votes from which a label counts as clear."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedCells:
-    """The cells of a dataset on the map of a reference, ready to be shown.
+    """The cells of a dataset on the map of a reference, as a map to be shown.
 
-    The map is a branch of no iterations: its record says that a run began with the
-    points there and has not moved any yet.  So it is saved, replayed and played on as
-    any other.
+    The map is a branch of no iterations: its record says that a run began with these
+    positions and has not moved them yet.  So the map can be saved, replayed and
+    continued like any other.
     """
 
     saved: SavedMap
     """The map, with the dataset that was placed."""
     predicted: PredictedLabels
     published: Mapping[str, NDArray[np.float32]]
-    """Coordinates on a map that another program made, by the names of their columns."""
+    """Each axis of the positions in coordinates of a map by another program, by name of
+    its column."""
     notes: tuple[str, ...]
     """Sentences that a person has to know."""
 
 
 def load_reference(path: Path) -> Stages[ReferenceMap]:
-    """Read the reference of an .h5ad file, in stages.
+    """Read an .h5ad file in stages, and return it as a reference.
 
     Raises DataError: there is no map in it, or new cells cannot be projected into its
     space.
@@ -139,7 +140,10 @@ def place_cells(
 
 
 def suggest_label(reference: ReferenceMap) -> str | None:
-    """Return the column that is predicted most likely: one that a person made."""
+    """Return the column of a reference that a person most likely wants to predict.
+
+    None where the reference has no column of groups.
+    """
     columns = reference.dataset.level_columns
     by_person = [name for name in columns if not name.startswith(KEY)]
     kinds = [n for n in by_person if "type" in n.lower() or "label" in n.lower()]
@@ -148,7 +152,7 @@ def suggest_label(reference: ReferenceMap) -> str | None:
 
 
 def confidence_text(found: PredictedLabels, reference: ReferenceMap) -> str:
-    """Return a sentence on how far predicted labels can be believed."""
+    """Return a sentence on how many predicted labels are clear, and cells unlike."""
     n, label = len(found.labels), found.record.label
     clear, unlike = float((found.confidence >= SURE).mean()), int(found.unlike.sum())
     return (

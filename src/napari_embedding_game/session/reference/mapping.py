@@ -1,12 +1,14 @@
 """Place new cells on the map of a reference, and predict their labels.
 
-    genes aligned by name -> the reference's normalising, scaling and loadings
-    -> places as by ``EmbeddingGame.transform`` -> labels of the reference cells around
-    -> which are unlike any of them
+1. Genes are aligned by name.
+2. Cells are normalised, scaled and projected as the reference was.
+3. Cells are placed as by ``EmbeddingGame.transform``.
+4. Labels are predicted by a vote of the nearest reference cells.
+5. Cells unlike any reference cell are found.
 
-The map and its cells stay as they are, and no new cell changes the place or the labels
-of another.  Only whether it is unlike the reference is judged together with the new
-cells around it, see :mod:`~napari_embedding_game.core.new_rows.likeness`.
+The reference stays as it is, and no new cell changes the position or label of another.
+Only step 5 judges a new cell together with the new cells around it, see
+:mod:`~napari_embedding_game.core.new_rows.likeness`.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
 N_NEIGHBORS = 15
 """Reference cells that vote on the label of a new one."""
 UNLIKE = 0.01
-"""Share of the reference's cells that would be called unlike it."""
+"""Share of the reference's own cells that would be called unlike the reference."""
 MIN_SHARED_GENES = 0.5
 _ROWS_AT_ONCE = 8_192
 MOSTLY_UNLIKE = (
@@ -73,26 +75,27 @@ CORRECT = "; where the kinds of cells are the same, correct the batch"
 
 @dataclass(frozen=True, eq=False)
 class MappedCells:
-    """Where n new cells are on the map of a reference, and what they are like."""
+    """Positions, labels and likeness of n new cells on the map of a reference."""
 
     positions: NDArray[np.float32]
-    """(n, d)"""
+    """(n, d) positions on the map."""
     rows: NDArray[np.float32] | None
-    """(n, D) the space of the reference, where it came of genes."""
+    """(n, D) coordinates in the reference's space, where projected from genes."""
     labels: Mapping[str, PredictedLabels]
-    """By the column of the reference."""
+    """Predicted labels, by column of the reference."""
     likeness: NDArray[np.float32]
-    """(n,) share of reference cells that are as unlike the others, above 0 to 1."""
+    """(n,) share of reference cells at least as unlike the reference, above 0 to 1."""
     distance: NDArray[np.float32]
-    """(n,) mean distance to the nearest reference cells, 1 as between those."""
+    """(n,) mean distance to the nearest reference cells, relative to the mean distance
+    between these cells and theirs."""
     unlike: NDArray[np.bool_]
     """(n,) whether ``likeness`` is below the threshold."""
     published: NDArray[np.float32] | None
-    """(n, d) the positions in the coordinates of another program's map."""
+    """(n, d) positions in coordinates of a map by another program; None without one."""
     notes: tuple[str, ...]
     """Sentences that a person has to know."""
     facts: Mapping[str, Any]
-    """For the record, in plain values."""
+    """Parameters and figures, as plain values, to be stored with the result."""
 
 
 def map_cells(
@@ -108,8 +111,10 @@ def map_cells(
 ) -> Stages[MappedCells]:
     """Place new cells on the map of a reference, in stages.
 
-    Options and errors are those of :func:`.tl.map_onto_reference`; ``name`` is what the
-    new cells are called in sentences.
+    Options and errors are those of :func:`.tl.map_onto_reference`.
+
+    ``name``: of the new cells in sentences. ``labels``: columns of the reference to
+    predict.
     """
     _validate_options(reference, labels, n_neighbors, min_shared_genes, unlike)
     yield Stage("Aligning the genes")
@@ -203,14 +208,14 @@ def map_cells(
 
 
 def write_mapped_cells(adata: AnnData, mapped: MappedCells) -> None:
-    """Put what was found out about new cells into their AnnData.
+    """Write positions, labels and likeness of mapped cells into their AnnData.
 
-    ``obsm["X_embedding_game"]`` the places, and those in the coordinates of a map that
-    another program made under its own key; ``obsm`` the space of the reference (such as
-    ``X_pca``); ``obs``: for each label ``<label>_predicted`` and
-    ``<label>_predicted_confidence``; ``unlike_reference`` (bool),
-    ``reference_likeness`` (0 to 1) and ``reference_distance``;
-    ``uns["embedding_game_reference"]`` the record.
+    Written to ``obsm``: the positions as "X_embedding_game", positions in coordinates
+    of a map by another program under its key, and coordinates in the reference's space
+    under its key (such as "X_pca").  To ``obs``: "<label>_predicted" and
+    "<label>_predicted_confidence" for each label, "unlike_reference" (bool),
+    "reference_likeness" (0 to 1) and "reference_distance".  To ``uns``: the facts, as
+    "embedding_game_reference".  A former map is removed.
     """
     adata.uns.pop(KEY, None)  # of a former map, as these
     old = [f"{KEY}_{name}" for name in MAP_COLUMNS]
@@ -238,9 +243,12 @@ def _align_genes(
     projection: Projection,
     min_share: float,
 ) -> tuple[FoundNames, Any, str]:
-    """Return the genes of a reference matched with those of new cells, and a note.
+    """Match the genes of a reference with those of new cells, and normalise the cells.
 
-    Between them log1p of counts (n, M), normalised to the reference's sum.
+    Returns the matched genes; log1p of counts (n, M), normalised to the reference's sum
+    per cell; and a sentence on missing genes.
+
+    Raises DataError: the cells have neither counts nor logarithms, or too few genes.
     """
     parts: list[tuple[str, Any, pd.DataFrame]] = [
         ("layers['counts']", cells.layers.get("counts"), cells.var),
@@ -289,7 +297,10 @@ def _align_genes(
 def _read_space_of_cells(
     name: str, cells: AnnData, reference: ReferenceMap
 ) -> NDArray[np.float32]:
-    """Return the space of a reference that new cells bring along, (n, width)."""
+    """Return coordinates (n, D) in the reference's space that new cells come with.
+
+    Raises DataError: the new cells lack this space, or its width differs.
+    """
     dataset, space = reference.dataset, reference.dataset.space
     group, key = split_space(space) or ("", "")
     named: Any = cells.raw if space == RAW and cells.raw is not None else cells
@@ -318,10 +329,11 @@ def _score_likeness(
     lognorm: Any,
     n_neighbors: int,
 ) -> NDArray[np.float64] | None:
-    """Return the share of reference cells that are as unlike as each new cell.
+    """Return, for each new cell, the share of reference cells at least as unlike: (n,).
 
-    None where the expression of the reference is not at hand, or its space is that of
-    the genes, which leaves nothing unexplained.
+    Unlike means that the reference's components leave much of the expression
+    unexplained.  None where the reference has no expression or too few cells, or where
+    its space is the genes themselves.
     """
     dataset, n = reference.dataset, lognorm.shape[0]
     n_rows, profile = len(dataset.obs), dataset.profile
