@@ -286,7 +286,7 @@ def _fit_file(options: Options) -> int:
     from napari_embedding_game.data.columns import share_text
     from napari_embedding_game.data.export.writers import write_result
 
-    # The estimator would add_command do with fewer neighbours, as scikit-learn asks.
+    # The estimator would make do with fewer neighbours, as scikit-learn asks.
     n_rows = dataset.X.shape[0]
     validate_row_count(n_rows, resolve_n_neighbors(fill_affinity(settings), n_rows))
     lowered = lower_perplexity(fill_affinity(settings), n_rows)
