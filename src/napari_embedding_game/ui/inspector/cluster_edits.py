@@ -69,7 +69,7 @@ class ClusterEdits(QWidget):
     session : Session
     table : Table
         Lists the clusters by their ids.
-    message : Text
+    message : TextLabel
         Shows why an edit is refused, and how many names were copied or found.
     """
 
