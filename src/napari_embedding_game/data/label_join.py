@@ -60,23 +60,23 @@ def _load_table_with_labels(
     return replace(result, dataset=apply_join(result.dataset, link), join=link)
 
 
-def apply_join(dataset: Dataset, link: Join) -> Dataset:
+def apply_join(dataset: Dataset, join: Join) -> Dataset:
     """Return a dataset with the objects of its rows, or with a note on the refusal.
 
     Rows about the background are left out.
     """
-    if link.left_out is None:
-        is_reported = link.refusal and not link.request.is_guess
-        notes = (link.refusal, *dataset.notes) if is_reported else dataset.notes
+    if join.left_out is None:
+        is_reported = join.refusal and not join.request.is_guess
+        notes = (join.refusal, *dataset.notes) if is_reported else dataset.notes
         return replace(dataset, notes=notes)
-    background = link.left_out[dataset.kept]
+    background = join.left_out[dataset.kept]
     if background.any():
         dataset = dataset.subset(~background, reason=tables.NO_OBJECT)
     return replace(
         dataset,
-        source_objects=link.objects,
-        notes=(*link.sentences, *dataset.notes),
-        provenance={**dataset.provenance, "linked": {"column": link.column or ""}},
+        source_objects=join.objects,
+        notes=(*join.sentences, *dataset.notes),
+        provenance={**dataset.provenance, "linked": {"column": join.column or ""}},
     )
 
 

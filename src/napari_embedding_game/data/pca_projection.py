@@ -30,7 +30,7 @@ from napari_embedding_game.data.raw_counts import are_counts
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_SAMPLED = 2_000
+_MAX_SAMPLE = 2_000
 """Number of cells whose components are computed again."""
 _MIN_EXPLAINED = 0.98
 """Share of the components' variance that the recomputed components must explain."""
@@ -47,7 +47,7 @@ def reconstruct_pca_projection(adata: AnnData, where: str) -> Projection:
     used = np.flatnonzero(np.any(loadings != 0, axis=1))
     stored = np.asarray(adata.obsm["X_pca"], np.float32)
     rows = np.flatnonzero(np.isfinite(stored).all(axis=1))
-    rows = rows[:: max(1, len(rows) // _SAMPLED)]
+    rows = rows[:: max(1, len(rows) // _MAX_SAMPLE)]
     stored, values = stored[rows], adata.X
     is_scaled = values.min() < 0
     base = read_log_base(adata)

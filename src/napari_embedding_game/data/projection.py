@@ -28,7 +28,7 @@ from napari_embedding_game.data.expression import (
 )
 from napari_embedding_game.data.gene_names import FoundNames, find_names
 
-_SAMPLED = 200
+_MAX_SAMPLE = 200
 """Number of cells from which the sum of normalised counts is estimated."""
 
 
@@ -168,7 +168,7 @@ def infer_count_sum(logarithms: Any) -> float | None:
     This is the median over cells, if the sums are equal or the counts whole. None if
     sums differ, as after a selection of the normalised genes.
     """
-    some = to_dense(logarithms[:: max(1, logarithms.shape[0] // _SAMPLED)])
+    some = to_dense(logarithms[:: max(1, logarithms.shape[0] // _MAX_SAMPLE)])
     counts = np.expm1(some[some.any(axis=1)].astype(np.float64))
     sums = counts.sum(axis=1)
     are_integers = np.allclose(counts, np.round(counts), rtol=1e-5, atol=1e-3)

@@ -31,10 +31,10 @@ _MAX_LEVELS = 40
 _GREY, _EDGE = "#999999", "#555555"
 
 Points = NDArray[np.floating]
-Name = tuple[str, NDArray[np.floating]]
+NamedPosition = tuple[str, NDArray[np.floating]]
 """A text on a map, and its position (d,) among the points."""
 _NO_POINTS = np.empty((0, 2))
-Key = Sequence[tuple[str, Any]]
+LegendEntries = Sequence[tuple[str, Any]]
 """Legend entries: names, each with its colour."""
 
 
@@ -148,10 +148,10 @@ class MapPlot(Plot):
     embedding: Points
     """(n, 2) positions of the points."""
     colors: PointColors
-    names: tuple[Name, ...] = ()
+    names: tuple[NamedPosition, ...] = ()
     """Names written on the map."""
 
-    def legend_entries(self) -> Key:
+    def legend_entries(self) -> LegendEntries:
         """Return name, number of points and colour of each group; points of none last.
 
         Empty if the colours show no groups.
@@ -478,22 +478,23 @@ def add_colorbar(
     bar.set_label(escape_dollars(plot.title), loc="left" if is_above else "center")
 
 
-def add_legend(axes: Any, key: Key, title: str) -> None:
+def add_legend(axes: Any, entries: LegendEntries, title: str) -> None:
     """List names and colours next to the axes; of very many, only their number."""
     from matplotlib.lines import Line2D
 
-    if len(key) > _MAX_LEVELS:
+    if len(entries) > _MAX_LEVELS:
         axes.set_xlabel(
-            escape_dollars(f"{title}: {len(key)} colours, too many to list")
+            escape_dollars(f"{title}: {len(entries)} colours, too many to list")
         )
         return
     look: Any = {"linestyle": "", "marker": "o", "markersize": 5}
     # matplotlib hides labels that begin with "_".
     texts = [
-        escape_dollars(f" {name}" if name.startswith("_") else name) for name, _ in key
+        escape_dollars(f" {name}" if name.startswith("_") else name)
+        for name, _ in entries
     ]
     axes.legend(
-        [Line2D([], [], color=color, **look) for _, color in key],
+        [Line2D([], [], color=color, **look) for _, color in entries],
         texts,
         title=escape_dollars(title),
         loc="center left",
@@ -509,7 +510,7 @@ def add_legend(axes: Any, key: Key, title: str) -> None:
 
 def _place_text(
     axes: Any,
-    name_and_position: Name,
+    name_and_position: NamedPosition,
     offsets: Sequence[tuple[str, float, float]],
     boxes: list[Any],
     *,

@@ -69,7 +69,7 @@ def write_map_figure(
     *,
     colors: plots.PointColors,
     facing: NDArray[np.floating],
-    names: Sequence[plots.Name] = (),
+    names: Sequence[plots.NamedPosition] = (),
 ) -> None:
     """Write the map with its legend as .pdf, .svg or .png.
 

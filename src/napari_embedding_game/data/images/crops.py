@@ -53,7 +53,7 @@ class Thumbnails:
     labels: Any
     """The label image; only the surroundings of an object are read."""
     objects: Objects
-    field: int
+    field_side: int
     """Side of the field of view in the finest pixels, equal for all objects."""
     spacing: tuple[float, float] = (1.0, 1.0)
     """Size of a pixel along y and x, in finest pixels."""
@@ -62,7 +62,7 @@ class Thumbnails:
         """Return the thumbnail of the object of a row."""
         from scipy.ndimage import binary_erosion
 
-        objects, sides = self.objects, np.rint(self.field / np.array(self.spacing))
+        objects, sides = self.objects, np.rint(self.field_side / np.array(self.spacing))
         sides = np.maximum(sides, 1).astype(int)
         light = np.zeros((_SIZE, _SIZE, 3), np.float32)
         if not objects.present[row]:

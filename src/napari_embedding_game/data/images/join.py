@@ -126,12 +126,12 @@ def join_with_labels(
         return replace(link, refusal=f"Not linked with '{request.name}': {error}")
 
 
-def _match_rows_to_objects(table: pd.DataFrame, link: Join, where: str) -> Join:
+def _match_rows_to_objects(table: pd.DataFrame, join: Join, where: str) -> Join:
     """Match each row with an object by label and frame; return the completed join.
 
     Raises DataError if no row matches, or in an automatic join if matches are doubtful.
     """
-    request, name = link.request, link.request.name
+    request, name = join.request, join.request.name
     pixels, picture = np.asarray(request.pixels), request.picture
     in_series = request.first_axis != "z" and pixels.ndim == 3
     objects = find_objects(pixels, int(in_series))
@@ -146,7 +146,7 @@ def _match_rows_to_objects(table: pd.DataFrame, link: Join, where: str) -> Join:
         and _describes_series(*in_picture, len(pixels))
     ):
         in_series, objects = True, find_objects(pixels, 1)
-    link = replace(link, pictures=() if in_series else link.pictures)
+    join = replace(join, pictures=() if in_series else join.pictures)
     keys = pd.DataFrame({"label": objects.label_ids, "frame": 0})
     rows = pd.DataFrame({"label": ids, "frame": 0})
     if in_series:
@@ -157,10 +157,10 @@ def _match_rows_to_objects(table: pd.DataFrame, link: Join, where: str) -> Join:
         rows = _count_frames_from_0(rows, keys)
     is_label = is_in_picture & (ids > 0)
     repeated = is_label & rows.assign(of=is_label).duplicated(keep=False).to_numpy()
-    if repeated.any() and link.pictures and picture is None:
+    if repeated.any() and join.pictures and picture is None:
         raise DataError(
-            f"{where} has rows of {len(link.pictures):,} pictures (column "
-            f"'{link.pictures[0][0]}'), and several have the same labels: choose the "
+            f"{where} has rows of {len(join.pictures):,} pictures (column "
+            f"'{join.pictures[0][0]}'), and several have the same labels: choose the "
             "picture of this image."
         )
     indices = rows.merge(keys.reset_index(), how="left", on=["label", "frame"])["index"]
@@ -201,7 +201,7 @@ def _match_rows_to_objects(table: pd.DataFrame, link: Join, where: str) -> Join:
             f"Without a row, on no map: {of_labels} ({_ids_text(missing)})."
         )
     return replace(
-        link,
+        join,
         column=column,
         objects=row_objects,
         left_out=background,

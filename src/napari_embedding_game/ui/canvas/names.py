@@ -11,7 +11,7 @@ from qtpy.QtCore import QObject, QPointF
 from qtpy.QtGui import QPainter
 
 from napari_embedding_game.data.clustering import Cluster, label_indices
-from napari_embedding_game.data.export.plots import Name
+from napari_embedding_game.data.export.plots import NamedPosition
 from napari_embedding_game.session.session import RESTING, Session
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.handles import Handle, make_game_handle
@@ -243,7 +243,7 @@ def clusters_with_shown_names(session: Session) -> tuple[Cluster, ...]:
     return tuple(sorted(clusters, key=lambda c: (not c.is_named, -c.size)))
 
 
-def names_for_figure(session: Session) -> list[Name]:
+def names_for_figure(session: Session) -> list[NamedPosition]:
     """Return pairs of name and position (d,) for a figure of the map without panels.
 
     The list is empty without a snapshot or without shown names.
