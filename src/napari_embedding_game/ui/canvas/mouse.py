@@ -118,18 +118,18 @@ class MapMouse(QObject):
 
     def _run_gesture(self, event: Any) -> Generator[None, None, None]:
         """Trace a line with a tool or Shift, drag a handle, or select at a click."""
-        begun = _event_pixel(event)
+        start_pixel = _event_pixel(event)
         if self.tool or "Shift" in event.modifiers:
             with self._bind_escape():
                 yield from self._trace_line(event, self.tool or "lasso")
-        elif (handle := self._handle_at(begun)) is not None:
+        elif (handle := self._handle_at(start_pixel)) is not None:
             with self._bind_escape():
                 yield from self._drag_handle(event, handle)
         else:
             yield
             while event.type == "mouse_move":
                 yield
-            if np.hypot(*(_event_pixel(event) - begun)) <= CLICK_REACH:
+            if np.hypot(*(_event_pixel(event) - start_pixel)) <= CLICK_REACH:
                 self.select_at_click(event)
 
     @contextmanager
@@ -195,14 +195,14 @@ class MapMouse(QObject):
 
         A press without a drag is a click.
         """
-        begun, is_drag, self._handle = _event_pixel(event), False, handle
+        start_pixel, is_drag, self._handle = _event_pixel(event), False, handle
         self._set_cursor(Qt.CursorShape.ClosedHandCursor)
         try:
             with self._hold_camera():
                 yield
                 while event.type == "mouse_move":
                     is_drag |= bool(
-                        np.hypot(*(_event_pixel(event) - begun)) > CLICK_REACH
+                        np.hypot(*(_event_pixel(event) - start_pixel)) > CLICK_REACH
                     )
                     if is_drag and self._handle is not None:
                         handle.move(_event_pixel(event))
@@ -213,7 +213,7 @@ class MapMouse(QObject):
             if not (is_held and is_drag and event.type == "mouse_release"):
                 handle.cancel()
         if is_held and is_drag:
-            handle.drop(_event_pixel(event), _is_adding_click(event))
+            handle.drop(_event_pixel(event), _is_ctrl_held(event))
         elif is_held:
             self.select_at_click(event)
 
@@ -224,9 +224,9 @@ class MapMouse(QObject):
         shape = None
         if not self._is_layer_in_edit_mode():
             if self.tool == "brush":
-                is_ours = self._is_gesture_for_map(_event_pixel(event))
-                self._show_brush_ring(_event_pixel(event) if is_ours else None)
-                shape = Qt.CursorShape.CrossCursor if is_ours else None
+                is_for_map = self._is_gesture_for_map(_event_pixel(event))
+                self._show_brush_ring(_event_pixel(event) if is_for_map else None)
+                shape = Qt.CursorShape.CrossCursor if is_for_map else None
             elif not self.tool and self._handle_at(_event_pixel(event)) is not None:
                 shape = Qt.CursorShape.OpenHandCursor
         self._set_cursor(shape)
@@ -250,7 +250,7 @@ class MapMouse(QObject):
         With Ctrl a cluster is toggled, and an object is added.
         """
         session, pixel = self._session, _event_pixel(event)
-        is_added = _is_adding_click(event)
+        is_added = _is_ctrl_held(event)
         seen, selection = session.view.positions, session.selection
         if seen is None:
             return
@@ -429,11 +429,12 @@ def _selection_mode(event: Any, tool: Tool) -> Mode:
     Shift starts the lasso, and so means nothing else for that tool.
     """
     if tool == "lasso":
-        return "add" if _is_adding_click(event) else "replace"
-    if _is_adding_click(event):
+        return "add" if _is_ctrl_held(event) else "replace"
+    if _is_ctrl_held(event):
         return "remove"
     return "add" if "Shift" in event.modifiers else "replace"
 
 
-def _is_adding_click(event: Any) -> bool:
+def _is_ctrl_held(event: Any) -> bool:
+    """Return whether Ctrl, or Cmd on a Mac, is held during a mouse event."""
     return any(key in event.modifiers for key in ("Control", "Meta"))

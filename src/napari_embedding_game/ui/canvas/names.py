@@ -104,13 +104,13 @@ class MapNames(QObject):
         names, selection = self.names, self._session.selection
         pixels = projection.to_pixels(names.positions)
         zooms = projection.pixels_per_unit_at(names.positions)
-        is_ahead, strengths = np.isfinite(pixels).all(axis=1), np.zeros(len(pixels))
+        is_ahead, opacities = np.isfinite(pixels).all(axis=1), np.zeros(len(pixels))
         room = zooms_without_overlap(pixels[is_ahead, ::-1], names.half_sizes[is_ahead])
-        strengths[is_ahead] = label_opacities(room)
+        opacities[is_ahead] = label_opacities(room)
         if not selection.is_empty:
             chosen = set(selection.clusters) or set(selection.shares())
             is_muted = [cluster.id not in chosen for cluster in names.clusters]
-            strengths[is_muted] *= UNSELECTED_OPACITY
+            opacities[is_muted] *= UNSELECTED_OPACITY
         pixels[:, 1] -= label_offsets(names.radii * zooms, names.half_sizes[:, 0])
         x, _, width, _ = projection.canvas_box  # a name at an edge stays complete
         across, half_sizes = pixels[:, 0], names.half_sizes[:, 1]
@@ -119,7 +119,7 @@ class MapNames(QObject):
             is_near, np.clip(across, x + half_sizes, x + width - half_sizes), across
         )
         pixels[names.panels > 0] += self._layers.grid_offset()
-        return pixels, strengths
+        return pixels, opacities
 
     def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:
         """Return a handle of the cluster whose name is at a pixel (x, y), or None."""
@@ -128,7 +128,7 @@ class MapNames(QObject):
             return None
         cluster, through = self.names.clusters[number].id, self.names.positions[number]
 
-        def shift_to(at: NDArray[np.floating]) -> NDArray[np.floating] | None:
+        def map_shift_to(at: NDArray[np.floating]) -> NDArray[np.floating] | None:
             """Return the shift (d,) on the map from the start pixel to ``at``.
 
             In space the shift is parallel to the canvas.
@@ -136,37 +136,37 @@ class MapNames(QObject):
             ends = [self._layers.position_at_pixel(end, through) for end in (pixel, at)]
             return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
 
-        def follow(at: NDArray[np.floating]) -> None:
-            shift = shift_to(at)
+        def drag_to_pixel(at: NDArray[np.floating]) -> None:
+            shift = map_shift_to(at)
             if shift is not None:
                 hand.drag_by(shift)
 
         if self._session.state == "running":
             begin = partial(hand.begin_cluster_drag, cluster)
-            return make_game_handle(hand, begin, follow, cluster)
+            return make_game_handle(hand, begin, drag_to_pixel, cluster)
 
-        def show(at: NDArray[np.floating] | None) -> None:
+        def show_drag(at: NDArray[np.floating] | None) -> None:
             self._drag = None if at is None else (number, at - pixel)
             self._overlay.refresh()
 
         def drop(at: NDArray[np.floating], is_pinned: bool) -> None:
-            shift = shift_to(at)
-            show(None)
+            shift = map_shift_to(at)
+            show_drag(None)
             if shift is not None:
                 move = self._session.move_cluster
                 begin = partial(move, cluster, shift, is_pinned=is_pinned)
                 self._session.play_wanted.emit(begin)
 
-        return Handle(show, drop, lambda: show(None), cluster)
+        return Handle(show_drag, drop, lambda: show_drag(None), cluster)
 
     def _name_index_at(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the index of the visible name at a pixel (x, y), or None."""
         names, projection = self.names, self._layers.projection()
         if not names.clusters or projection is None or not projection.contains(pixel):
             return None
-        pixels, strengths = self.label_positions_and_opacities(projection)
+        pixels, opacities = self.label_positions_and_opacities(projection)
         is_hit = (np.abs(pixels - pixel) <= names.half_sizes[:, ::-1]).all(axis=1)
-        is_hit &= strengths > MIN_OPACITY
+        is_hit &= opacities > MIN_OPACITY
         if self._session.view.is_side_by_side:
             is_hit &= names.panels == 0  # only points of this map can be moved
         return int(np.argmax(is_hit)) if is_hit.any() else None
