@@ -113,6 +113,7 @@ def _print_to_stderr(text: str) -> None:
 
 
 def _make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands and options."""
     parser = _Parser(
         prog="napari-embedding-game",
         description="A live, steerable map of single cells, images or texts. Without "
@@ -140,6 +141,10 @@ def _make_parser() -> argparse.ArgumentParser:
     def add_command(
         name: str, do: Any, words: str, *shared: _Parser, **files: str
     ) -> argparse.ArgumentParser:
+        """Add a command with its help, shared options and path arguments.
+
+        ``do``: runs the command. ``files``: help of each path, by its name.
+        """
         kinds = {"description": words, "help": words, "parents": shared}
         made: argparse.ArgumentParser = commands.add_parser(name, **kinds)
         for one, text in files.items():
@@ -175,6 +180,7 @@ def _make_parser() -> argparse.ArgumentParser:
 
 
 def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``fit``, with an option for each setting."""
     add = parser.add_argument
     add("source", type=Path, metavar="INPUT",
         help="File or folder: .h5ad, .zarr, 10x, .fcs, .csv, .tsv, .parquet, .npy, "
@@ -255,6 +261,7 @@ def _open_window(options: Options) -> int:
 
 
 def _fit_file(options: Options) -> int:
+    """Make the map of a file, write it, and return the exit code."""
     source, quiet = options.source, options.quiet
     chosen = {each.name: getattr(options, each.name) for each in fields(Settings)}
     settings = Settings(**chosen).validate()
@@ -342,6 +349,7 @@ def _fit_file(options: Options) -> int:
 
 
 def _fit_large_file(chosen: Mapping[str, Any], options: Options) -> int:
+    """Fit a sample of a file and place its other rows; return the exit code."""
     _validate_output_path(options.source, options.out, options.force, ".zarr")
     switches = {"missing": options.missing != "error", "transpose": options.transposed}
     for name in (name for name, is_given in switches.items() if is_given):
@@ -387,6 +395,7 @@ def _to_json(facts: Mapping[str, Any]) -> str:
 
 
 def _print_notes(dataset: Dataset) -> None:
+    """Print the notes of a dataset, and a warning if it looks like raw counts."""
     from napari_embedding_game.data.raw_counts import looks_like_counts
 
     for note in dataset.notes:
@@ -454,6 +463,7 @@ def _make_result(
 
 
 def _replay_session(options: Options) -> int:
+    """Replay the run of a session file; return 0 if the map is the same, else 1."""
     from napari_embedding_game.core.progress import yield_with_progress
     from napari_embedding_game.data.stages import finish
     from napari_embedding_game.session.file import archive
@@ -485,6 +495,7 @@ def _replay_session(options: Options) -> int:
 
 
 def _write_notebook(options: Options) -> int:
+    """Write the map of a session file as code, and return the exit code."""
     from napari_embedding_game.session.file import archive
     from napari_embedding_game.session.notebook.export import write_code
 
@@ -501,6 +512,7 @@ def _write_notebook(options: Options) -> int:
 
 
 def _export_web_page(options: Options) -> int:
+    """Write a map as a web page, and return the exit code."""
     from napari_embedding_game.session.reference.reference_map import (
         read_reference_file,
     )

@@ -671,18 +671,20 @@ def test_a_file_that_was_sorted_has_the_same_order_in_all_maps(tmp_path, read_he
     adata.write_h5ad(path)
     desk = Desk(worlds.read(path, space="X"), **SHORT).play()
     desk.book.make_cluster(np.array([3]), "rare")
-    desk.maps.reload(worlds.read(path, space="X_b", missing="drop"))
+    desk.maps.open_new_reading(worlds.read(path, space="X_b", missing="drop"))
     desk.save(tmp_path / "work.zip")
     adata[::-1].write_h5ad(path)
     again = Desk.opened(tmp_path / "work.zip")
-    again.maps.reload(worlds.read(path, space="X"))
+    again.maps.open_new_reading(worlds.read(path, space="X"))
     assert again.maps.current == ""
 
 
 def test_counts_may_be_sorted_and_not_changed_though_components_are_kept(tmp_path):
     desk, path = world(tmp_path, "raw counts"), tmp_path / "work.zip"
     known = desk.session.dataset
-    desk.maps.reload(replace(known, X=known.X * np.float32(1.001)))  # digits of another
+    desk.maps.open_new_reading(
+        replace(known, X=known.X * np.float32(1.001))
+    )  # digits of another
     desk.save(path)  # computer
     adata = anndata.read_h5ad(tmp_path / "cells.h5ad")
     adata[::-1].write_h5ad(tmp_path / "cells.h5ad")

@@ -65,7 +65,7 @@ def tree(desk):
 @pytest.fixture
 def child(tree, session):
     """The map of cluster 1 and of 10 points more, played."""
-    session.selection.replace([1, 2])
+    session.selection.select_clusters([1, 2])
     tree.open_child_map(session.selection.points, "lymphocytes")
     play(session)
     return tree.current
@@ -98,7 +98,7 @@ def elsewhere(engine):
 
 
 def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhere):
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     session.clusters.rename(1, "CD4")
     session.look.color_by, session.look.limits = "3", (0.5, 2.0)
     session.settings.repulsion = 123.0
@@ -215,7 +215,7 @@ def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
             np.arange(41) + 1, np.zeros((41, 4), int), np.ones(41, int)
         ),
     )
-    tree.reload(new)
+    tree.open_new_reading(new)
     assert session.snapshot is shown
     assert [one.key for one in tree.path] == path
     assert session.dataset.obs["score"].tolist() == [*range(len(session.dataset.obs))]
@@ -227,7 +227,7 @@ def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
         assert dataset.objects.label_ids.tolist() == (rows + 1).tolist()
     assert "annotation" in tree.maps[1].dataset.obs
     twice = Objects(2 * np.arange(41), np.zeros((41, 4), int), np.ones(41, int))
-    tree.reload(replace(read("other", 3), source_objects=twice))
+    tree.open_new_reading(replace(read("other", 3), source_objects=twice))
     assert {one.dataset.source_objects for one in tree.maps} == {twice}
 
 
@@ -244,7 +244,7 @@ def test_names_stay_on_objects_that_are_numbered_anew():
     fewer = np.where(grid < 4, 0, grid - 3)
     for again in (26 - grid, fewer, np.where(grid == 12, 0, grid)):
         dataset = measured(again)
-        assert not desk.maps.reload(dataset)
+        assert not desk.maps.open_new_reading(dataset)
         codes = desk.maps.carry_clusters(dataset).annotation.codes
         assert set(dataset.objects.label_ids[codes >= 0]) == {*again.flat[8:15]} - {0}
 
@@ -255,7 +255,7 @@ def test_limits_changed_twice_before_a_map_is_made(tree, session, in_child):
     if in_child:
         tree.open_child_map(np.arange(30), "part")
     for place, drop in enumerate([(7, 12), (3, 7, 12, 20), (7,)]):
-        tree.reload(read("X", n_columns=3 + place, drop=drop))
+        tree.open_new_reading(read("X", n_columns=3 + place, drop=drop))
         session.clusters.make_cluster(np.arange(place + 1), f"limits {place}")
         assert tree.to_saved_session() is not None
     assert names(session)["limits 2"] == 3
@@ -271,10 +271,10 @@ def test_rows_that_come_back_are_called_what_they_were(engine, is_played):
     if is_played:
         play(desk.session)
     desk.book.make_cluster(np.arange(20), "T cells")
-    desk.maps.reload(read(n_columns=4, drop=range(4)))
+    desk.maps.open_new_reading(read(n_columns=4, drop=range(4)))
     assert names(desk.session) == {"T cells": 16}
     desk.book.make_cluster(np.arange(4), "naive")
-    desk.maps.reload(
+    desk.maps.open_new_reading(
         read(n_columns=3, drop=()).reorder_source_rows(np.arange(41)[::-1])
     )
     assert names(desk.session) == {"T cells": 16, "naive": 4}

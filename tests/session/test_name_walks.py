@@ -124,7 +124,7 @@ class Walker:
     def sort(self):
         before, order = self.named(), self.random.permutation(N)
         obs = pd.DataFrame(index=order.astype(str))
-        assert self.maps.reload(rows(self.X[order], name="cells", obs=obs))
+        assert self.maps.open_new_reading(rows(self.X[order], name="cells", obs=obs))
         assert self.named() == before
 
     def step(self):

@@ -60,7 +60,7 @@ def read_again(desk, path, **options):
     known = Identity.from_dataset(desk.session.dataset)
     source = FileSource(path)
     result = finish(source.read_again(ReadOptions(**options), known))
-    return desk.maps.reload(result.dataset)
+    return desk.maps.open_new_reading(result.dataset)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -10,7 +10,7 @@ from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import RunRecord, Steering, make_record
 from napari_embedding_game.session.run.replay import is_same_layout
-from napari_embedding_game.session.run.run import UNPACED, Run
+from napari_embedding_game.session.run.run import UNPACED, GameRun
 from worlds import replay
 
 X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
@@ -21,7 +21,7 @@ CHOSEN = Settings(
 
 def played(acts):
     """Play in this thread; ``acts`` tells what to do once an iteration is reached."""
-    run = Run(X, CHOSEN, pace=UNPACED)
+    run = GameRun(X, CHOSEN, pace=UNPACED)
     acts, last = dict(acts), None
     for frame in run.frames():
         if frame.snapshot is None:

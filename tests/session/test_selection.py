@@ -12,7 +12,7 @@ def test_drawn_points_stay_whatever_the_game_does_and_go_with_their_data():
     assert selection.is_of_points
     selection.follow(np.zeros(8, int))
     assert selection.rows.tolist() == [2, 3, 6]
-    selection.select(0)
+    selection.select_cluster(0)
     assert not selection.is_of_points
     assert selection.points.all()
     selection.clear()

@@ -11,7 +11,7 @@ from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import Moment, make_record
 from napari_embedding_game.session.run.replay import is_same_layout
-from napari_embedding_game.session.run.run import UNPACED, Run
+from napari_embedding_game.session.run.run import UNPACED, GameRun
 from napari_embedding_game.session.timeline import Timeline, count_bytes, to_warm_start
 from worlds import frames_to, replay, session_of
 
@@ -178,8 +178,8 @@ def to_end(run):
 def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     chosen = {**SHORT, "n_components": n_components, **changes}
     settings = fill_affinity(Settings(**chosen))
-    end = to_end(Run(X, settings, pace=UNPACED))[-1]
-    branch = Run(X, settings, pace=UNPACED, warm_start=to_warm_start(end))
+    end = to_end(GameRun(X, settings, pace=UNPACED))[-1]
+    branch = GameRun(X, settings, pace=UNPACED, warm_start=to_warm_start(end))
     shots = to_end(branch)
     assert np.array_equal(shots[0].embedding, end.embedding)
     # Not pressed together again: at each moment about as wide as it was.

@@ -24,7 +24,7 @@ def choose(dock):
     session.settings.n_neighbors = 9
     session.look.color_by = "area"
     session.look.limits = (1.5, 2.5)
-    session.selection.select(session.clusters.clusters[1].id)
+    session.selection.select_cluster(session.clusters.clusters[1].id)
 
 
 def main(path):

@@ -214,7 +214,7 @@ def keys_of_other_layers_are_theirs(seen, session):
     shapes = viewer.add_shapes(np.array([[[0, 0], [9, 9]]] * 2))
     shapes.selected_data = {1}
     seen.key(Qt.Key.Key_B)
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     for key in (Qt.Key.Key_Escape, Qt.Key.Key_F2):
         seen.key(key)
     assert not session.selection.is_empty

@@ -333,7 +333,7 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
         field.selectAll()
         QTest.keyClicks(field, text)
 
-    session.selection.select(3)
+    session.selection.select_cluster(3)
     session.look.color_by = "counts"  # no list of clusters then
     game.cluster_pane.edits.rename.trigger()
     title = game.selection_tab.title
@@ -346,16 +346,16 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
         assert title.text().endswith(name)
         game.selection_tab.edit_name()
     type_into(title, "Mono 2")
-    session.selection.select(0)  # by a script: the cursor stays
+    session.selection.select_cluster(0)  # by a script: the cursor stays
     QTest.keyClick(title, Qt.Key.Key_Return)
     names = [session.clusters.clustering.by_id[one].name for one in (3, 0)]
     assert names == ["Mono 2", "0"]
     game.selection_tab.edit_name()
-    session.selection.select(3)
+    session.selection.select_cluster(3)
     game.selection_tab.edit_name()  # of what is selected by now
     assert title.text().endswith("Mono 2")
     QTest.keyClick(title, Qt.Key.Key_Escape)
-    session.selection.select(3)
+    session.selection.select_cluster(3)
     game.tabs.setCurrentIndex(PLOTS)
     game.plots_tab.tabs.setCurrentWidget(game.plots_tab.expression)
     genes = game.plots_tab.expression.genes
@@ -381,7 +381,7 @@ def tab_goes_down_the_tab_and_passes_over_what_is_folded(person):
     inside = game.method_fold.content
     assert not any(inside.isAncestorOf(widget) for widget in stops(game))
     for tab in (PLOTS, SELECTION, MAP):
-        game.workspace.session.selection.select(0)
+        game.workspace.session.selection.select_cluster(0)
         game.tabs.setCurrentIndex(tab)
         page = game.tabs.currentWidget()
         found = [widget for widget in stops(game) if page.isAncestorOf(widget)]

@@ -59,7 +59,7 @@ def test_a_double_click_renames(qtbot, played, session):
 def test_merging_is_undone_on_any_tab_and_redone(qtbot, played, session):
     edits = played.clusters.edits
     assert not edits.undo_button.isVisible()  # there is nothing to undo
-    session.selection.replace([0, 1])
+    session.selection.select_clusters([0, 1])
     assert not edits.split.isEnabled()
     edits.merge.trigger()
     assert len(session.clusters.clusters) == 3
@@ -105,13 +105,13 @@ def test_colours_notes_and_groups_are_given(
         return QColor("#ff0000")
 
     monkeypatch.setattr(QColorDialog, "getColor", red)
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     played.clusters.edits.recolor.trigger()
     colors = dock.controller.scene.map_layers.points.face_color
     members = session.clusters.labels == 1
     np.testing.assert_array_equal(colors[members], [[1, 0, 0, 1]] * 10)
     monkeypatch.setattr(QInputDialog, "getMultiLineText", lambda *_: ("CD3 high", True))
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     played.clusters.edits.note.trigger()
     assert session.clusters.clustering.by_id[1].note == "CD3 high"
 
@@ -123,7 +123,7 @@ def test_names_of_cells_are_copied_saved_and_found_again(
     told = played.clusters.message
     session.selection.clear()
     assert not edits.copy_names.isVisible()
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     chosen = session.selection.rows
     from_menu(edits.more, "Copy names")
     copied = QGuiApplication.clipboard().text()
@@ -176,7 +176,7 @@ def test_a_note_or_a_name_is_for_the_map_on_which_it_was_begun(
         return "of another map", True
 
     monkeypatch.setattr(QInputDialog, "getMultiLineText", other_map_comes)
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     played.clusters.edits.note.trigger()
     assert session.dataset is not saved.dataset
     assert not any(cluster.note for cluster in session.clusters.clusters)
@@ -198,7 +198,7 @@ def test_a_name_is_for_the_points_that_its_cluster_had_when_it_was_begun(
 ):
     clusters, labels = session.clusters, session.snapshot.labels
     if is_in_title:
-        session.selection.select(3)
+        session.selection.select_cluster(3)
         played.show()
         played.clusters.edits.rename.trigger()
         assert played.dock.tabs.currentIndex() == SELECTION  # where it is seen
@@ -226,7 +226,7 @@ def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
     qtbot.waitUntil(lambda: table.rowCount() == 2)
     joined = int(clusters.labels[labels == 3][0])
     if is_in_title:
-        session.selection.select(joined)
+        session.selection.select_cluster(joined)
         played.show()
         qtbot.waitUntil(title.isVisible)
         played.dock.window().activateWindow()
@@ -293,7 +293,7 @@ def test_parts_that_come_late_are_named_after_no_other_group(
     monkeypatch.setattr(place, find)
     monkeypatch.setattr(QInputDialog, "getInt", lambda *_: (2, True))
     rows = np.arange(5, 25)
-    session.selection.select(cluster := book.make_cluster(rows, "few"))
+    session.selection.select_cluster(cluster := book.make_cluster(rows, "few"))
     from_menu(edits.more, "Cluster again…")
     edits.undo.trigger()
     assert book.make_cluster(np.arange(30, 40), "other") == cluster

@@ -129,7 +129,7 @@ def test_marks_are_seen_on_whatever_colour_the_canvas_has(dock, play, monkeypatc
         dock.controller.scene.viewer,
         dock.workspace.session,
     )
-    session.selection.select(session.clusters.clusters[0].id)
+    session.selection.select_cluster(session.clusters.clusters[0].id)
     monkeypatch.setattr("napari.utils.theme.get_system_theme", lambda: "light")
     paper = get_theme("light").model_copy(update={"id": "paper"})
     register_theme("paper", paper, "a plugin")

@@ -107,7 +107,7 @@ def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
         (layers.landmarks, shot.landmarks),
     ):
         np.testing.assert_allclose(layer.data, layers.to_world(places), atol=1e-3)
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     play()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert session.selection.is_empty

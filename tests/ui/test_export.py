@@ -140,7 +140,7 @@ def named(load, play, qtbot, dock, session, table):
     session.settings.max_iter = 400
     play()
     session.clusters.rename(2, "B\0 \x1bcells")  # as one pastes it
-    session.selection.select(2)
+    session.selection.select_cluster(2)
     return session
 
 
@@ -324,7 +324,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
     for change in (
         lambda: setattr(look, "color_by", "a"),
         lambda: setattr(look, "limits", (0.5, 1.5)),
-        lambda: named.selection.select(1),
+        lambda: named.selection.select_cluster(1),
         lambda: setattr(named.settings, "n_neighbors", 9),
     ):
         last = saved(change)

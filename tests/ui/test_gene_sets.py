@@ -45,7 +45,7 @@ def test_typed_genes_colour_the_map_and_are_offered(
     score = session.dataset.obs["mine"].to_numpy()
     assert score[:10].min() > score[10:].max()
     assert panel.state.text() == ("mine: 4 of 5 genes found. Not in the data: nope.")
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     assert "mine" in inspector.details.column.choices
     inspector.show(MAP)
     assert isinstance(dock.display_controls.legend, LegendView)

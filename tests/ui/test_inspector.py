@@ -43,13 +43,13 @@ def test_what_is_selected_is_described(qtbot, played, session):
     details = played.details
     assert details.hint.text().startswith("Click a group on the map")
     for cluster in (0, 2, 3, 1):  # the newest is shown
-        session.selection.select(cluster)
+        session.selection.select_cluster(cluster)
     report = report_of(qtbot, played, (1,))
     assert report.size == 10
     assert details.title.text() == "Cluster 1"
     assert "10 points · 25% of all" in details.numbers.text()
     assert column(details.composition) == ["B", "T"]
-    session.selection.toggle(3)
+    session.selection.toggle_cluster(3)
     assert report_of(qtbot, played, (1, 3)).size == 20
     assert details.title.text() == "2 clusters: 1, 3"
     assert details.title.toolTip() == details.title.text()  # which may be cut off
@@ -63,7 +63,7 @@ def test_what_is_selected_is_described(qtbot, played, session):
     former = played.report
     session.clusters.changed.emit()
     played.show(MAP)
-    session.selection.select(2)
+    session.selection.select_cluster(2)
     qtbot.settle()
     assert played.report is former  # nobody looks
     played.show(SELECTION)
@@ -79,18 +79,18 @@ def test_the_composition_is_of_the_best_column_until_another_is_chosen(
     no_kinds = dataset.obs.drop(columns="kind").assign(label=np.arange(40), day=parts)
     session.load(replace(dataset, obs=no_kinds))
     play()
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     assert report_of(qtbot, inspector, (1,)).column == "day"  # labels are numbers
     session.load(replace(dataset, obs=dataset.obs.assign(cell_type=parts)))
     session.load(replace(dataset, obs=session.dataset.obs.drop(columns="kind")))
     play()
     details = inspector.details
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     assert report_of(qtbot, inspector, (1,)).composition["level"].tolist() == ["x"]
     details.column.value = "counts"
     details.composition.rows_picked.emit([("y",)], True)  # of the report that is seen
     assert session.selection.rows.tolist() == list(range(10, 30))
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     qtbot.waitUntil(lambda: inspector.report.column == "counts")
     assert inspector.report.composition["level"][0].startswith("300 to")
     dock.display_controls.color_by.value = "cell_type"
@@ -100,7 +100,7 @@ def test_the_composition_is_of_the_best_column_until_another_is_chosen(
     bare = session.dataset.obs.drop(columns=session.dataset.obs.columns)
     session.load(replace(dataset, obs=bare))
     play()
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     assert details.column.value is None
     session.add_columns(
         Dataset.with_map_column, "a", parts
@@ -114,7 +114,7 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     texts = ["long " * 200, *(f"text\n\n{i}" for i in range(1, 40))]
     session.load(replace(dataset, obs=dataset.obs.assign(text=texts)))
     play()
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     report = report_of(qtbot, inspector, (0,))
     inspector.resize(900, 700)
     inspector.show()
@@ -147,7 +147,7 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     play()
     inspector.resize(1200, 700)
     inspector.show()
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     report_of(qtbot, inspector, (1,))
     tabs, view = inspector.details.tabs, inspector.details.thumbnails
     places = range(tabs.count())
@@ -181,7 +181,7 @@ def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
 ):
     session.clusters.set_note(2, "CD3 high")
     played.show()
-    session.selection.select(2)
+    session.selection.select_cluster(2)
     report_of(qtbot, played, (2,))
     title, message = played.details.title, played.clusters.message
     qtbot.waitUntil(title.isVisible)
@@ -199,7 +199,7 @@ def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
     played.show(MAP)
     qtbot.waitUntil(lambda: "T cells" in column(played.clusters.table))
     played.show()
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     qtbot.waitUntil(lambda: title.text() == "Cluster 1")
     name("T cells")
     assert "already a cluster called T cells" in message.text()
@@ -225,7 +225,7 @@ def test_of_measured_objects_the_differences_are_told_and_no_genes(
     labels = np.kron(np.arange(1, 10).reshape(3, 3), np.ones((4, 4), int))
     session.load(measure(labels % 5 + 0.5, labels))
     play()
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     inspector.show()
     tabs = inspector.details.tabs
     assert tabs.tabText(tabs.currentIndex()) == "Differences"
@@ -281,7 +281,7 @@ def test_list_and_box_of_a_running_game(qtbot, played, session):
     qtbot.waitUntil(lambda: table.model().rowCount() == 40)
     lowest, bar = table.keys[39], table.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)  # it is laid out
-    session.selection.select(lowest)
+    session.selection.select_cluster(lowest)
     assert bar.value() > 0
     bar.setValue(0)
     played.clusters.update_view()
@@ -325,7 +325,7 @@ def test_markers_are_told_and_colour_the_map(
 ):
     counts = np.random.default_rng(0).poisson(3.0, (40, 5)).astype(np.float32)
     pane = show_markers(replace(dataset, profile=counts))
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     qtbot.waitUntil(lambda: pane.result is not None)
     found, inside = pane.result, session.selection.points
     assert pane.state.text().startswith("10 cells against 30. Use p-values to rank")
@@ -343,7 +343,7 @@ def test_markers_are_told_and_colour_the_map(
     assert session.look.color_by == str(found.names[0])
     choose(pane.against, "Against cluster 3")
     qtbot.waitUntil(lambda: pane.result.n_outside == 10)
-    session.selection.replace([0, 3])  # it still says so, of the two
+    session.selection.select_clusters([0, 3])  # it still says so, of the two
     assert pane.against.currentText() == "Cluster 0 against Cluster 3"
     qtbot.waitUntil(lambda: pane.compared.groups.title == "Cluster 0 against Cluster 3")
     assert (pane.result.n_inside, pane.result.n_outside) == (10, 10)
@@ -364,14 +364,14 @@ def test_markers_follow_edits_of_the_clusters_and_their_names(
         return found and (found.n_inside, shown.groups.title.split(" against")[0])
 
     pane, edits = show_markers(dataset), inspector.clusters.edits
-    session.selection.select(2)
+    session.selection.select_cluster(2)
     qtbot.waitUntil(lambda: told() == (10, "Cluster 2"))
     dock.cluster_pane.slider.number.setValue(2)
     qtbot.waitUntil(lambda: told() == (20, "Cluster 2"))
     assert pane.state.text().startswith("20 cells against 20.")
     dock.cluster_pane.slider.number.setValue(4)
     qtbot.waitUntil(lambda: told() == (10, "Cluster 2"))
-    session.selection.replace([2, 3])
+    session.selection.select_clusters([2, 3])
     edits.merge.trigger()
     qtbot.waitUntil(lambda: told() == (20, "2 + 3"))
     (merged,) = session.selection.clusters

@@ -87,7 +87,7 @@ def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
             session.settings.max_iter = 30
             QTest.mouseClick(game.widget().run_controls.run_button, LEFT)
             qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
-            session.selection.select(session.clusters.clusters[0].id)
+            session.selection.select_cluster(session.clusters.clusters[0].id)
             qtbot.settle()
             for _ in range(2):  # the first release is lost, the other never comes
                 QTest.mousePress(find_canvas_widget(game), LEFT, pos=QPoint(99, 99))

@@ -32,7 +32,7 @@ def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, sessio
     written(dock, qtbot, ["B cells", "1", "3"])
     session.clusters.undo()
     written(dock, qtbot, ["B cells", "NK", "1", "3"])
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     shown = names_read(dock)
     assert (shown["1"], shown["B cells"]) == (1, UNSELECTED_OPACITY)
     session.selection.select_points(np.array([0]))  # of cluster 0

@@ -55,9 +55,9 @@ def test_no_name_or_value_is_markup_anywhere(seen, session, qtbot, viewer):
     for color in (f"{HOSTILE} kind", f"{HOSTILE} n", f"{HOSTILE} 1"):
         session.look.color_by = color
     for clusters in ((0,), (0, 1)):
-        session.selection.select(clusters[0])
+        session.selection.select_cluster(clusters[0])
         for one in clusters[1:]:
-            session.selection.toggle(one)
+            session.selection.toggle_cluster(one)
         for tab in (SELECTION, PLOTS, MAP):
             dock.tabs.setCurrentIndex(tab)
             QApplication.processEvents()
@@ -69,7 +69,7 @@ def test_no_name_or_value_is_markup_anywhere(seen, session, qtbot, viewer):
     qtbot.waitUntil(lambda: markers.compared is not None)
     seen_kinds |= walk(dock)
 
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     for kind in (TeachWidget, PlateWidget, ReferenceWidget):
         widget = kind(of_the_session)
         qtbot.addWidget(widget)

@@ -85,7 +85,7 @@ def tip_at(qtbot, pane, x, y):
 def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspector):
     pane, markers = open_plot("Volcano"), inspector.details.markers
     assert pane.state.text().startswith("Select two or more")
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     qtbot.waitUntil(lambda: markers.result is not None)
     assert markers.result.names[0] == session.dataset.profile_names[1]
     places = pane.canvas.plot.gene_positions()
@@ -103,7 +103,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
             clicked.append(QTest.mouseClick(pane.canvas.canvas, LEFT, NONE, place))
 
     markers.compared_changed.connect(click_while_the_former_plot_is_seen)
-    session.selection.select(2)
+    session.selection.select_cluster(2)
     qtbot.waitUntil(lambda: len(clicked) > 0)
     assert session.look.color_by == former
 
@@ -113,10 +113,10 @@ def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
 ):
     gate = held(markers_pane, "iter_markers")
     pane = open_plot("Volcano")
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     qtbot.waitUntil(lambda: pane.canvas.plot is not None)
     gate.clear()
-    session.selection.select(2)
+    session.selection.select_cluster(2)
     assert pane.state.text() == "Comparing …"
     assert dock.selection_tab.markers.saved.isHidden()  # a table has no title
     alone = answer(tmp_path / "volcano.svg")
@@ -299,7 +299,7 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, open_plot, session, dock, da
     assert scatter.state.text() == "10 of 40 points in the gate, 25%."
     drag(qtbot, scatter, (0.1, 2), (1, 3.9), SHIFT)
     assert session.selection.rows.tolist() == list(range(20))
-    session.selection.select(0)  # elsewhere: what is drawn is no gate any more
+    session.selection.select_cluster(0)  # elsewhere: what is drawn is no gate any more
     assert scatter.state.text().startswith("Correlation")
     drag(qtbot, scatter, (2, 2), (3, 3))
     assert session.selection.is_empty
@@ -309,7 +309,7 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, open_plot, session, dock, da
     assert canvas.findChild(QRubberBand).isVisible()
     QTest.mouseRelease(canvas.canvas, LEFT, pos=begin)  # where it was pressed
     assert not canvas.findChild(QRubberBand).isVisible()
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     click(qtbot, scatter, 1, 1)
     assert session.selection.is_empty
     what_is_no_axis_is_told_and_a_new_score_is_one(qtbot, scatter, session, dataset)

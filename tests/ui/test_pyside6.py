@@ -57,7 +57,7 @@ assert until(lambda: session.dataset is not None), "too slow"
 session.settings.max_iter = 30
 game.run_controls.run_button.click()
 assert until(lambda: session.state == "finished"), "too slow"
-session.selection.select(session.clusters.clusters[0].id)
+session.selection.select_cluster(session.clusters.clusters[0].id)
 seen = viewer.scene.camera.zoom
 for box in find_main_window(game).findChildren(QDockWidget):
     if "Embedding Game" in box.windowTitle():

@@ -13,7 +13,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
 from napari_embedding_game.session.groups import sample_columns
 from napari_embedding_game.session.quality import group_codes_by_column
-from napari_embedding_game.session.sources import source_of
+from napari_embedding_game.session.sources import make_source
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     load(panel.apply.click)
     play()
     give_name(session, "T & NK")
-    session.selection.select(session.clusters.clusters[0].id)
+    session.selection.select_cluster(session.clusters.clusters[0].id)
     dock.selection_controls.embed.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     n_inside = len(session.dataset.obs)
@@ -177,7 +177,7 @@ def test_genes_in_rows_are_asked_about_and_transposed(
         dock.data_controls.recipe_panel.isHidden()
     )  # these are no cells to be prepared
     assert button.property("role") == "main"
-    dock.controller.reading.load(source_of(tmp_path / "matrix.csv"))
+    dock.controller.reading.load(make_source(tmp_path / "matrix.csv"))
     assert asked.isHidden()
     assert button.isHidden()  # it would turn what is being read
     dock.data_controls.cancel.click()

@@ -59,7 +59,7 @@ def shown(qtbot, viewer, play, inspector, session, objects, linked):
     session.load(objects)
     inspector.workspace.linked_layers.set_layers(linked)
     play()
-    session.selection.select(3)
+    session.selection.select_cluster(3)
     model = inspector.details.thumbnails
     qtbot.waitUntil(lambda: model.count() == 10)
     return model
@@ -118,7 +118,7 @@ def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
     inspector.show()
     layer.data[0:3, 0:6] = 0  # the first object is smaller
     edited = replace(objects, source_objects=find_objects(layer.data))
-    inspector.workspace.map_tree.reload(edited)
+    inspector.workspace.map_tree.open_new_reading(edited)
     assert shown.pictures.objects is session.dataset.objects
     layer.data_setitem((np.array([0, 0]), np.array([0, 1])), 99)  # painted: a new one
     changes.clear()

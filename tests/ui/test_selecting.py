@@ -84,7 +84,7 @@ def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
     qtbot, viewer, dock, session, nuclei, lit
 ):
     before, n_layers = nuclei.colormap, len(viewer.layers)
-    session.selection.select(session.clusters.clusters[0].id)
+    session.selection.select_cluster(session.clusters.clusters[0].id)
     expected = session.dataset.objects.label_ids[session.selection.points]
     assert lit(nuclei) == sorted(expected.tolist())
     assert len(viewer.layers) == n_layers
@@ -298,7 +298,7 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     qtbot, play, inspector, session, dataset, column
 ):
     play()
-    session.selection.replace((1, 2))
+    session.selection.select_clusters((1, 2))
     qtbot.waitUntil(lambda: inspector.report is not None)
     inspector.details.column.value = column
     qtbot.waitUntil(lambda: inspector.report.column == column)

@@ -63,7 +63,7 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
 
     said = []
     dock.controller.scene.neighbors_message.connect(said.append)
-    session.selection.select(1)
+    session.selection.select_cluster(1)
     choose(dock, "")
     before = told()
     choose(dock, "kind")

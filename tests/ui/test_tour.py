@@ -54,7 +54,7 @@ def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
         monkeypatch.setattr(dock.trust_controls.show_misplaced, "isVisible", shown)
         qtbot.waitUntil(lambda want=is_offered: ("press Show" in tour.text()) == want)
     click(tour)
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     dock.tabs.setCurrentIndex(SELECTION)
     qtbot.waitUntil(tour.isVisible)
     assert "Type a name" in tour.text()

@@ -177,7 +177,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     layer = finished.controller.scene.map_layers.points
     stage = finished.run_controls.stage.text
     assert stage() == "An earlier map."
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     assert stage() == "An earlier map. Escape shows all groups."
     session.selection.clear()
     assert stage() == "An earlier map."

@@ -59,7 +59,7 @@ def test_a_reference_colours_the_map_by_its_labels(
     inspector.show(MAP)
     assert dock.display_controls.color_by.value == "cell_type_predicted"
     assert "cell_type_predicted_confidence" in dock.display_controls.color_by.choices
-    session.selection.select(0)
+    session.selection.select_cluster(0)
     inspector.show()
     assert "cell_type_predicted" in inspector.details.column.choices
     for without_genes in worlds.rows(np.eye(40)), None:

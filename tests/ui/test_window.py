@@ -119,6 +119,6 @@ def test_clicks_on_the_map_select_clusters(seen, session, qtbot):
     seen.key(Qt.Key.Key_B)
     seen.click(QPoint(2, 2))
     viewer.layers.selection.active = points
-    session.selection.select(3)
+    session.selection.select_cluster(3)
     assert escape() == ()
     assert (points.face_color[:, 3] == 1).all()

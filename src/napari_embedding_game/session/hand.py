@@ -30,13 +30,13 @@ from napari_embedding_game.core.snapshot import (
 from napari_embedding_game.data.columns import count_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import Moment
-from napari_embedding_game.session.run.run import Run
+from napari_embedding_game.session.run.run import GameRun
 
 if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
-Rows = NDArray[np.integer]
-Place = NDArray[np.floating]
+RowIndices = NDArray[np.integer]
+Position = NDArray[np.floating]
 MAX_DISTANCE = 1e5
 """Largest coordinate to which points or a landmark can be dragged."""
 
@@ -45,12 +45,12 @@ MAX_DISTANCE = 1e5
 class _Drag:
     """A cluster or a landmark that is being dragged with the mouse."""
 
-    run: Run
-    target: Rows | int
+    run: GameRun
+    target: RowIndices | int
     """The points of the cluster, or the number of the landmark."""
-    begin: Place
+    begin: Position
     """(d,) position at the begin: of the landmark, or the mean of the points."""
-    at: Place
+    at: Position
     """(d,) position to which the target is pulled."""
 
 
@@ -89,7 +89,7 @@ class Hand:
         """Start to drag a landmark while the game runs."""
         session = self._session
         run, snapshot = self._require_moving_map()
-        if resolve_approximation(session.steered) != "landmarks":
+        if resolve_approximation(session.sent_settings) != "landmarks":
             raise InputError(
                 "Landmarks push no points in this game: choose Landmarks under "
                 "Repulsion by, to drag them."
@@ -101,12 +101,12 @@ class Hand:
         self._drag = _Drag(run, number, position, position)
         self.drag_to(position)
 
-    def drag_by(self, by: Place) -> None:
+    def drag_by(self, by: Position) -> None:
         """Pull the dragged target to its position at the begin plus ``by`` (d,)."""
         if self._drag is not None:
             self.drag_to(self._drag.begin + by)
 
-    def drag_to(self, position: Place) -> None:
+    def drag_to(self, position: Position) -> None:
         """Pull the dragged target to a position (d,), unless its run has ended."""
         drag = self._drag
         if drag is not None and self._session.active_run is drag.run:
@@ -133,7 +133,7 @@ class Hand:
 
     # Chosen points
 
-    def hold_points(self, rows: Rows | None = None) -> Run | None:
+    def hold_points(self, rows: RowIndices | None = None) -> GameRun | None:
         """Hold points (m,) where they are; by default the selected points.
 
         Returns the run to be played, or None if a run that is played takes up the
@@ -149,7 +149,7 @@ class Hand:
         label = f"{count_text(len(rows), 'point')} held"
         return self._apply_forces(label, replace(self.forces, holds=holds))
 
-    def release_points(self, rows: Rows | None = None) -> Run | None:
+    def release_points(self, rows: RowIndices | None = None) -> GameRun | None:
         """Release points (m,); by default the selected points, or all if none are.
 
         Returns a run as :meth:`hold_points` does.
@@ -175,7 +175,7 @@ class Hand:
         self._refusal = reason
         self.changed.emit()
 
-    def summary(self) -> str:
+    def describe_forces(self) -> str:
         """Return a sentence on the forces that act, or on why an action was refused.
 
         "" where there are no forces.
@@ -191,12 +191,12 @@ class Hand:
 
     # Messages of the session
 
-    def clear(self) -> None:
+    def drop_forces(self) -> None:
         """Drop all forces, as another map comes."""
         self._drag = None
         self._set_forces(NO_FORCES)
 
-    def restore(self, moment: Moment) -> None:
+    def restore_forces(self, moment: Moment) -> None:
         """Restore the forces of a moment, without those of a drag."""
         self._drag, last = None, moment.forces
         if last is None:
@@ -206,12 +206,12 @@ class Hand:
         landmarks = tuple(hold for hold in last.landmarks if hold.is_pinned)
         self._set_forces(replace(last, springs=pinned, landmarks=landmarks))
 
-    def pin_cluster(self, rows: Rows, embedding: Place) -> None:
+    def pin_cluster(self, rows: RowIndices, embedding: Position) -> None:
         """Add a spring that holds the mean of points where it is in a layout (N, d)."""
         middle = _clip_to_reach(embedding[rows].mean(axis=0, dtype=float))
         self._set_forces(_add_hold(self.forces, rows, middle, is_pinned=True))
 
-    def move_forces(self, rows: Rows, by: Place) -> None:
+    def move_forces(self, rows: RowIndices, by: Position) -> None:
         """Move the positions at which these points are held by ``by`` (d,).
 
         A spring moves along if more than half of its points are among these.
@@ -228,7 +228,7 @@ class Hand:
         )
         self._set_forces(replace(self.forces, holds=tuple(holds), springs=springs))
 
-    def transform_forces(self, transform: Callable[[Place], Place]) -> None:
+    def transform_forces(self, transform: Callable[[Position], Position]) -> None:
         """Transform the positions of all forces by a function of (m, d) to (m, e)."""
 
         def moved(position: tuple[float, ...]) -> tuple[float, ...]:
@@ -252,17 +252,17 @@ class Hand:
             raise DataError("There is no map yet: press Run.")
         return snapshot
 
-    def _require_moving_map(self) -> tuple[Run, Snapshot]:
+    def _require_moving_map(self) -> tuple[GameRun, Snapshot]:
         """Return the active run and its newest snapshot; raise if there is none."""
         session, snapshot = self._session, self._require_snapshot()
         if (run := session.active_run) is None:
             raise DataError("Nothing moves: press Continue first.")
         if not session.shows_map_of(run):
             raise DataError("The map is not there yet: wait until its points move.")
-        validate_takes_hand_forces(session.steered)
+        validate_takes_hand_forces(session.sent_settings)
         return run, snapshot
 
-    def _apply_forces(self, label: str, forces: HandForces) -> Run | None:
+    def _apply_forces(self, label: str, forces: HandForces) -> GameRun | None:
         """Make a mark, then send forces to the active run, or to a new branch.
 
         Returns the branch, or None where a run is active.
@@ -278,7 +278,7 @@ class Hand:
         self._send_forces(run, forces)
         return run
 
-    def _send_forces(self, run: Run, forces: HandForces) -> None:
+    def _send_forces(self, run: GameRun, forces: HandForces) -> None:
         self._set_forces(forces)
         run.steer(forces=forces)
 
@@ -288,7 +288,7 @@ class Hand:
             self.changed.emit()
 
 
-def _drop_hold(forces: HandForces, target: Rows | int) -> HandForces:
+def _drop_hold(forces: HandForces, target: RowIndices | int) -> HandForces:
     """Return forces without the hold of a landmark, or without springs on points."""
     if isinstance(target, int):
         holds = tuple(hold for hold in forces.landmarks if hold.number != target)
@@ -298,7 +298,11 @@ def _drop_hold(forces: HandForces, target: Rows | int) -> HandForces:
 
 
 def _add_hold(
-    forces: HandForces, target: Rows | int, at: Place, *, is_pinned: bool = False
+    forces: HandForces,
+    target: RowIndices | int,
+    at: Position,
+    *,
+    is_pinned: bool = False,
 ) -> HandForces:
     """Return forces with a hold of a landmark, or of the mean of points, at ``at``."""
     free, position = _drop_hold(forces, target), tuple(at.tolist())
@@ -309,12 +313,14 @@ def _add_hold(
     return replace(free, springs=(*free.springs, spring))
 
 
-def _clip_to_reach(position: Place) -> Place:
-    reached: Place = np.clip(np.asarray(position, float), -MAX_DISTANCE, MAX_DISTANCE)
+def _clip_to_reach(position: Position) -> Position:
+    reached: Position = np.clip(
+        np.asarray(position, float), -MAX_DISTANCE, MAX_DISTANCE
+    )
     return reached
 
 
-def _drop_rows(holds: Iterable[Hold], rows: Rows) -> tuple[Hold, ...]:
+def _drop_rows(holds: Iterable[Hold], rows: RowIndices) -> tuple[Hold, ...]:
     """Return the holds without these points; a hold without points is dropped."""
     free = ((hold, ~np.isin(hold.rows, rows)) for hold in holds)
     return tuple(

@@ -374,6 +374,7 @@ def _write_zarr(
 
 
 def _validate_source(source: Path) -> Path:
+    """Return the resolved path; raise DataError if it cannot be read in chunks."""
     if not source.exists():
         raise DataError(f"{source} does not exist: check the name and the folder.")
     if source.suffix.lower() not in (".zarr", ".h5ad"):

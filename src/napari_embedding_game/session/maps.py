@@ -206,7 +206,7 @@ class MapTree:
             return not is_same or _have_objects_moved(current, dataset)
         return len(known.names) != len(found.names) and known.shares_row_hashes(found)
 
-    def reload(self, dataset: Dataset) -> bool:
+    def open_new_reading(self, dataset: Dataset) -> bool:
         """Show a new reading of the same source; return False if its rows are others.
 
         A child map shows only its own rows of the reading.  If the open map was played,
@@ -266,6 +266,12 @@ class MapTree:
     def _open_changed_reading(
         self, base: str, current: Dataset, dataset: Dataset
     ) -> None:
+        """Open a reading with other rows or numbers, and copy the annotation to it.
+
+        ``base``: key of the map of which it is a reading. ``current``: the dataset on
+        show. The reading replaces the open map if nothing was played on it, else it is
+        added as a child of ``base``.
+        """
         self._store_open_map()
         indices, base_map = rows_in_other(current, dataset), self._maps[base]
         old = self._session.clusters.state
@@ -404,6 +410,7 @@ class MapTree:
             self.changed.emit()
 
     def _switch_map(self, key: str, move: Callable[[], None]) -> None:
+        """Load a map and set it as the open map, unless loading raises."""
         previous, self.current, self.is_switching = self.current, key, True
         try:
             move()

@@ -42,11 +42,11 @@ class Plate:
     image_rows: Mapping[Well, Mapping[str, str]] = field(default_factory=dict)
     """Metadata, by column, of the images of wells without rows."""
 
-    def counts(self) -> NDArray[np.float64]:
+    def point_counts(self) -> NDArray[np.float64]:
         """Return the number of points in each well, (W,)."""
         return np.array([len(rows) for rows in self.wells.values()], dtype=float)
 
-    def shares(self, points: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def selected_shares(self, points: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the share of each well's points that are in a mask (n,): (W,).
 
         NaN for an empty well.

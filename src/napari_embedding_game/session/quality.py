@@ -82,7 +82,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
     edges, clusters = session.edges, session.clusters.labels
     searched = resolve_n_neighbors(settings, len(embedding))
 
-    def compute() -> MapQuality | None:
+    def measure() -> MapQuality | None:
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
         from napari_embedding_game.core.inspect import quality
 
@@ -98,7 +98,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
         parts = None if graph is None else quality.count_graph_parts(graph, searched)
         return replace(result, parts=parts)
 
-    return compute
+    return measure
 
 
 def make_comparison_job(
@@ -117,7 +117,7 @@ def make_comparison_job(
         raise DataError(GONE)
     data = rows_and_settings_of_map(session)
 
-    def compute() -> TimelineComparison:
+    def measure() -> TimelineComparison:
         from napari_embedding_game.core.inspect.compare import compare_maps
         from napari_embedding_game.core.inspect.quality import measure_map_quality
 
@@ -131,4 +131,4 @@ def make_comparison_job(
             qualities = None if one is None or other is None else (one, other)
         return TimelineComparison(base, mark, maps, qualities)
 
-    return compute
+    return measure

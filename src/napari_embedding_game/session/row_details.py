@@ -58,6 +58,7 @@ def describe_row(
 
 
 def _find_value(dataset: Dataset, row: int, name: str) -> Any:
+    """Return a row's value of a column or gene; None where there is none."""
     if name in dataset.obs:
         return dataset.obs[name].iloc[row]
     name = name.removesuffix(dataset.value_suffix)  # beside a column of that name

@@ -57,7 +57,7 @@ class Selection:
         """Whether single points are selected, rather than whole clusters."""
         return self._chosen_points is not None
 
-    def shares(self) -> dict[int, float]:
+    def selected_share_by_cluster(self) -> dict[int, float]:
         """Return the share of selected points, 0 to 1, by id of cluster.
 
         Clusters without selected points are left out.
@@ -70,16 +70,16 @@ class Selection:
         """Return whether each point would be selected with these cluster ids: (n,)."""
         return self.points if self.is_of_points else np.isin(labels, self.clusters)
 
-    def select(self, cluster: int) -> None:
+    def select_cluster(self, cluster: int) -> None:
         """Select this cluster alone."""
         self._set_selection((cluster,))
 
-    def toggle(self, cluster: int) -> None:
+    def toggle_cluster(self, cluster: int) -> None:
         """Add the cluster to the selection, or remove it if it is selected already."""
         others = [c for c in self.clusters if c != cluster]
         self._set_selection(others if cluster in self.clusters else (*others, cluster))
 
-    def replace(self, clusters: Iterable[int]) -> None:
+    def select_clusters(self, clusters: Iterable[int]) -> None:
         """Select exactly these clusters."""
         self._set_selection(dict.fromkeys(clusters))
 
@@ -130,6 +130,7 @@ class Selection:
     def _set_selection(
         self, clusters: Iterable[int], drawn: Mask | None = None
     ) -> None:
+        """Set the selected clusters or points, and emit ``changed`` if they differ."""
         new, old = tuple(map(int, clusters)), self._chosen_points
         is_same = old is drawn or (
             old is not None and drawn is not None and np.array_equal(old, drawn)

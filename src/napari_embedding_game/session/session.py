@@ -52,7 +52,7 @@ from napari_embedding_game.session.run.record import (
     flat_parameters,
     make_record,
 )
-from napari_embedding_game.session.run.run import PACE, UNPACED, Progress, Run
+from napari_embedding_game.session.run.run import PACE, UNPACED, GameRun, Progress
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings, DisplaySettings
 from napari_embedding_game.session.timeline import (
@@ -69,9 +69,9 @@ from napari_embedding_game.session.warm_starts import change_n_dimensions, move_
 State = Literal[
     "idle", "preparing", "running", "paused", "finished", "stopped", "failed"
 ]
-ALIVE: tuple[State, ...] = ("preparing", "running", "paused", "finished")
+ACTIVE_STATES: tuple[State, ...] = ("preparing", "running", "paused", "finished")
 """States in which a run can still be steered."""
-RESTING: tuple[State, ...] = ("paused", "finished", "stopped", "failed")
+RESTING_STATES: tuple[State, ...] = ("paused", "finished", "stopped", "failed")
 
 
 class Session:
@@ -103,13 +103,13 @@ class Session:
         self.look = DisplaySettings()
         self.dataset: Dataset | None = None
         self.state: State = "idle"
-        self.run: Run | None = None
+        self.run: GameRun | None = None
         self.snapshot: Snapshot | None = None
         self.merging: LandmarkMerge | None = None
         """The merge tree of the landmarks; None before the first frame."""
-        self._source: Run | Moment | None = None
+        self._source: GameRun | Moment | None = None
         """The run, the mark or the stored map that ``snapshot`` belongs to."""
-        self.steered = Settings()
+        self.sent_settings = Settings()
         """The settings that were last sent to ``run``."""
         self.placed_on: PlacedOn | None = None
         """The map of a reference on which the points were placed; None without one."""
@@ -144,7 +144,7 @@ class Session:
         self.run = self.snapshot = self.merging = None
         self._source = self.placed_on = None
         self.timeline.restore(TimelineState())
-        self.hand.clear()
+        self.hand.drop_forces()
         self.dataset, self.given_map = dataset, ""
         self.clusters.restore(
             initial_cluster_state(0 if dataset is None else len(dataset.obs))
@@ -178,7 +178,7 @@ class Session:
 
     # The run: one method for each button
 
-    def begin(self) -> Run:
+    def begin(self) -> GameRun:
         """Stop the active run and return a new run with the chosen settings.
 
         The map on show is kept as a mark.
@@ -224,7 +224,7 @@ class Session:
             self.look.color_by = kinds[0]
         return WarmStart(embedding=np.ascontiguousarray(layout), landmarks=layout[:0])
 
-    def continue_run(self, label: str = "") -> Run:
+    def continue_run(self, label: str = "") -> GameRun:
         """Stop the active run and return a run that continues from the map on show.
 
         The run has the chosen settings and is a branch: marks after the map on show
@@ -255,7 +255,7 @@ class Session:
 
     def move_cluster(
         self, cluster: int, by: FloatArray, *, is_pinned: bool = False
-    ) -> Run:
+    ) -> GameRun:
         """Move a cluster, and return a run that continues from there, as a branch.
 
         ``cluster``: id of the cluster. ``by`` (d,) array: shift in units of the map.
@@ -278,7 +278,7 @@ class Session:
             self.hand.pin_cluster(rows, layout.embedding)
         return self._begin_run(layout)
 
-    def change_dimensions(self, n_components: int) -> Run | None:
+    def change_dimensions(self, n_components: int) -> GameRun | None:
         """Set the number of dimensions, and return a run that continues from the map.
 
         The map on show is converted by :func:`~.warm_starts.change_n_dimensions`, and
@@ -328,7 +328,7 @@ class Session:
         validate_continuation(self.settings.value)
         return snapshot
 
-    def _begin_run(self, warm: WarmStart | None) -> Run:
+    def _begin_run(self, warm: WarmStart | None) -> GameRun:
         """Stop the active run, and set and return a new run.
 
         ``warm``: the layout from which the run branches off; None for a fresh start.
@@ -337,12 +337,14 @@ class Session:
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
         old, settings, edges = self.run, self.resolve_settings(), None
         if warm is None or not is_game(settings):
-            self.hand.clear()
+            self.hand.drop_forces()
         if warm is not None and old is not None and _has_same_edges(old, settings):
             edges = old.edges
         pace = UNPACED if settings.method == "given" else self.pace
-        self.run = Run(self.require_data().X, settings, self._engine, pace, warm, edges)
-        self.steered, self._initial_settings = settings, self.settings.value
+        self.run = GameRun(
+            self.require_data().X, settings, self._engine, pace, warm, edges
+        )
+        self.sent_settings, self._initial_settings = settings, self.settings.value
         if self.hand.forces:
             self.run.steer(forces=self.hand.forces)
         self.selection.clear()
@@ -365,7 +367,7 @@ class Session:
 
     def stop(self) -> None:
         """Stop the run; its last snapshot stays on show."""
-        if self.state in ALIVE:
+        if self.state in ACTIVE_STATES:
             self._stop_run()
             self._end_in_state("stopped")
 
@@ -386,7 +388,7 @@ class Session:
 
     def _end_in_state(self, state: State) -> None:
         if isinstance(self._source, Moment):  # the run has never moved it
-            self.hand.restore(self._source)
+            self.hand.restore_forces(self._source)
         self._set_state(state)
 
     # The timeline
@@ -404,7 +406,7 @@ class Session:
             return None
         settings = self.settings.value
         if kind == "change":
-            settings = replace_steerable(settings, self.steered)
+            settings = replace_steerable(settings, self.sent_settings)
         assert self.moment is not None
         return self.timeline.add_mark(
             label, kind, replace(self.moment, settings=settings)
@@ -435,7 +437,7 @@ class Session:
         mark = self.timeline.show_mark(number)
         self._source, self.snapshot, self.merging = mark, mark.snapshot, mark.merging
         self._apply_settings(mark.settings, self.look)
-        self.hand.restore(mark)
+        self.hand.restore_forces(mark)
         n_landmarks = len(mark.snapshot.landmarks)
         self.clusters.update_from_game(mark.snapshot.labels, n_landmarks, self.merging)
         self.clusters.fix_numbers()
@@ -446,11 +448,11 @@ class Session:
     # What the driver reports back
 
     @property
-    def active_run(self) -> Run | None:
+    def active_run(self) -> GameRun | None:
         """The run that has not ended; None without one."""
-        return self.run if self.state in ALIVE else None
+        return self.run if self.state in ACTIVE_STATES else None
 
-    def shows_map_of(self, run: Run) -> bool:
+    def shows_map_of(self, run: GameRun) -> bool:
         """Return whether the map on show was made by this run."""
         return self._source is run
 
@@ -462,7 +464,7 @@ class Session:
             return None
         return run.edges
 
-    def receive_frame(self, run: Run, progress: Progress) -> None:
+    def receive_frame(self, run: GameRun, progress: Progress) -> None:
         """Show a frame of the active run; a frame of any other run is ignored."""
         if run is not self.active_run:
             return
@@ -471,7 +473,7 @@ class Session:
             if progress.snapshot.finished:
                 run.resume()  # at its end it waits by itself, also for other settings
                 self.clusters.finish_numbering()
-                is_given = self.steered.method == "given"
+                is_given = self.sent_settings.method == "given"
                 self.add_mark(self.given_map if is_given else "Finished", "end")
             elif run.paused:
                 assert self.moment is not None
@@ -481,12 +483,12 @@ class Session:
             self._show_map_message()
         self.progressed.emit(progress)
 
-    def note_run_ended(self, run: Run) -> None:
+    def note_run_ended(self, run: GameRun) -> None:
         """Set the state to "stopped" if the active run has yielded its last frame."""
         if run is self.active_run:
             self._set_state("stopped")
 
-    def note_run_failed(self, run: Run, error: BaseException) -> None:
+    def note_run_failed(self, run: GameRun, error: BaseException) -> None:
         """Set the state to "failed" and show the error; the last snapshot stays."""
         if run is self.run:
             self._end_in_state("failed")
@@ -498,7 +500,7 @@ class Session:
         if self.dataset is None or played is None or self.snapshot is None:
             return None
         used = flat_parameters(played, self.snapshot, self.dataset.space)
-        if self.placed_on and self.placed_on.is_under(self.snapshot):
+        if self.placed_on and self.placed_on.has_layout_of(self.snapshot):
             used["placed_on"] = Path(self.placed_on.reference)
         return EmbeddingResult(self.snapshot, used, self.clusters.clustering)
 
@@ -506,10 +508,10 @@ class Session:
     def moment(self) -> Moment | None:
         """The map on show with its settings, record and forces; None without a map."""
         run, snapshot = self._source, self.snapshot
-        if snapshot is None or not isinstance(run, Run):
+        if snapshot is None or not isinstance(run, GameRun):
             return run if isinstance(run, Moment) else None
         return Moment(
-            settings=replace_steerable(self._initial_settings, self.steered),
+            settings=replace_steerable(self._initial_settings, self.sent_settings),
             snapshot=snapshot,
             record=make_record(run, snapshot),
             merging=self.merging,
@@ -571,13 +573,13 @@ class Session:
         names = ("n_neighbors", "metric", "random_state")
         options = {name: getattr(settings, name) for name in names}
 
-        def find() -> Callable[[], list[int]]:
+        def find_parts() -> Callable[[], list[int]]:
             from napari_embedding_game.core.inspect.recluster import recluster_rows
 
             with COMPUTING, limit_threads(settings.n_jobs):
                 parts = recluster_rows(dataset.X[rows], n_parts, **options)
 
-            def apply() -> list[int]:
+            def make_groups() -> list[int]:
                 if not self.shows_dataset(dataset):
                     raise DataError(
                         "Other data were opened meanwhile: nothing was found."
@@ -590,9 +592,9 @@ class Session:
                     whole if is_same else None, rows, parts
                 )
 
-            return apply
+            return make_groups
 
-        return find
+        return find_parts
 
     def add_columns(self, add: Callable[..., tuple[Dataset, str]], *args: Any) -> str:
         """Add columns to the metadata and return their name.
@@ -661,7 +663,7 @@ class Session:
         self._apply_settings(saved.settings, saved.look)
         self._source, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
         self.placed_on, self.given_map = saved.placed_on, saved.given_map
-        self.hand.restore(saved)
+        self.hand.restore_forces(saved)
         self.comparisons = saved.comparisons
         self.clusters.restore(saved.clusters, saved.snapshot, saved.merging)
         if saved.snapshot is not None:
@@ -675,7 +677,7 @@ class Session:
             self.selection.select_points(saved.drawn)
         else:
             by_id = self.clusters.clustering.by_id  # names of a part may have come
-            self.selection.replace(c for c in saved.selected if c in by_id)
+            self.selection.select_clusters(c for c in saved.selected if c in by_id)
         self.restored.emit(saved)
 
     def _apply_settings(self, settings: Settings, look: DisplaySettings) -> None:
@@ -710,6 +712,7 @@ class Session:
         self.show_message(text, snapshot.remedy if snapshot and warning else None)
 
     def _on_setting_changed(self, name: str) -> None:
+        """Steer the run by a changed setting where possible, else update staleness."""
         if name == "n_landmarks":
             self.hand.release_landmarks()
         steers = name in STEERABLE and self._has_unsent_settings
@@ -719,23 +722,27 @@ class Session:
         if self._shows_stopped_run and steers and not self.stale:
             self.play_wanted.emit(self.continue_run)
 
-    def _steer_run(self, run: Run, chosen: Settings) -> None:
+    def _steer_run(self, run: GameRun, chosen: Settings) -> None:
+        """Send settings that act during a game to a run, and mark the change."""
         settings = replace_steerable(run.settings, chosen)
         snapshot = self.snapshot if self._source is run else None
-        text = change_text(self.steered, settings)
+        text = change_text(self.sent_settings, settings)
         if (
             snapshot
             and text
             and not self.timeline.extend_change_label(snapshot, settings)
         ):
             self.add_mark(text, "change")
-        self.steered = settings
+        self.sent_settings = settings
         run.steer(settings)
 
     @property
     def _has_unsent_settings(self) -> bool:
         """Whether chosen settings that steer a game were not yet sent to the run."""
-        return replace_steerable(self.steered, self.resolve_settings()) != self.steered
+        return (
+            replace_steerable(self.sent_settings, self.resolve_settings())
+            != self.sent_settings
+        )
 
     @property
     def _shows_stopped_run(self) -> bool:
@@ -764,7 +771,8 @@ class Session:
         return fill_approximation(chosen, self.dataset.X.shape[0])
 
     def _update_staleness(self) -> None:
-        is_live = self._source is self.run or self.state in ALIVE
+        """Set ``stale``, and emit ``staleness_changed`` if it has changed."""
+        is_live = self._source is self.run or self.state in ACTIVE_STATES
         of = self.run if is_live else self.run_record
         # Of a stored map what steers can be changed without another graph.
         stale = of is not None and (
@@ -790,7 +798,7 @@ class Session:
             self.message_changed.emit(message)
 
 
-def _has_same_edges(run: Run, settings: Settings) -> bool:
+def _has_same_edges(run: GameRun, settings: Settings) -> bool:
     """Return whether settings need the same edges as a run, in any dimensions."""
     begun = replace(run.settings, n_components=settings.n_components)
     return not needs_new_run(begun, settings)

@@ -251,7 +251,7 @@ class ExperimentSource(Source):
         return ReadResult(dataset, columns=names, images=self.images)
 
 
-def source_of(path: Path) -> Source:
+def make_source(path: Path) -> Source:
     """Return the source of a file or folder: an experiment, or any other file."""
     if readers.is_experiment(path):
         return ExperimentSource(path)

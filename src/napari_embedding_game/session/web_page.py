@@ -226,6 +226,7 @@ def _encode_gene(
 
 
 def _encode_numbers(name: str, values: NDArray[np.floating]) -> dict[str, Any]:
+    """Return a numeric column as the page stores it: codes between its limits."""
     values = replace_infinite_by_nan(values)
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)

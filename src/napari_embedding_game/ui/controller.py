@@ -18,7 +18,7 @@ from qtpy.QtCore import QObject
 from napari_embedding_game.core.loop_cache import is_cached_on_disk
 from napari_embedding_game.session.run import engine, first_game
 from napari_embedding_game.session.run.compilers import Compilers
-from napari_embedding_game.session.run.run import Progress, Run
+from napari_embedding_game.session.run.run import GameRun, Progress
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui import pixels
 from napari_embedding_game.ui.canvas.pick import compile_pick_loop
@@ -49,7 +49,7 @@ class Controller(QObject):
         self.writing = WritingTask(workspace)
         self.reading = ReadingTask(viewer, workspace, self.session_store)
         self.scene = MapScene(viewer, workspace)
-        self._run: Run
+        self._run: GameRun
         """The run that is played; not set before the first :meth:`play`."""
         self._run_jobs = JobRunner(
             self,
@@ -74,7 +74,7 @@ class Controller(QObject):
 
     def play(
         self,
-        make_run: Callable[[], Run | None] | None = None,
+        make_run: Callable[[], GameRun | None] | None = None,
         show_refusal: Callable[[str], None] | None = None,
     ) -> None:
         """Make a run and play it in a thread instead of the present run.
@@ -95,7 +95,7 @@ class Controller(QObject):
             self._run = run
             self._run_jobs.submit(run.frames)
 
-    def receive_progress(self, run: Run, progress: Progress) -> None:
+    def receive_progress(self, run: GameRun, progress: Progress) -> None:
         """Pass a frame to the session and render it; drop frames of a former run."""
         if run is not self.session.active_run:
             return

@@ -538,8 +538,10 @@ def _place_text(
         text.set(ha=side, position=(right * height, up * height))
         box = text.get_window_extent()
         is_in = not may_be_left_out or inside.x0 <= box.x0 <= box.x1 <= inside.x1
-        is_under = (box.min < pixels) & (pixels < box.max)
-        return not is_in or any(map(box.overlaps, boxes)), is_under.all(axis=1).sum()
+        has_layout_of = (box.min < pixels) & (pixels < box.max)
+        return not is_in or any(map(box.overlaps, boxes)), has_layout_of.all(
+            axis=1
+        ).sum()
 
     tried = dict[Any, tuple[str, float, float]]()
     for offset in offsets:

@@ -50,7 +50,7 @@ from napari_embedding_game.session.file.places import (
     to_noted_path,
 )
 from napari_embedding_game.session.file.rows import (
-    Rows,
+    StoredRows,
     as_rows_of_h5ad,
     find_recipe_result,
     read_again,
@@ -117,7 +117,7 @@ class _Head(msgspec.Struct, frozen=True):
 class _StoredMap(SavedMap):
     """A map as the file stores it: with rows instead of a dataset."""
 
-    dataset: Rows  # type: ignore[assignment]
+    dataset: StoredRows  # type: ignore[assignment]
 
 
 def save_session(
@@ -168,7 +168,7 @@ def pack_for_h5ad(
 
 def _write_session(
     session: SavedSession,
-    rows: list[Rows],
+    rows: list[StoredRows],
     file: IO[bytes],
     folder: Path,
     is_shared: bool,
@@ -227,6 +227,10 @@ def load_session(path: str | Path) -> SavedSession:
 
 
 def _load_content(path: Path, content: bytes | None) -> SavedSession:
+    """Return the session of a file, or of the bytes that an .h5ad file holds.
+
+    Raises DataError: as :func:`load_session`.
+    """
     if content is None:
         _validate_kind(path)
     head = _read_head(path, content)
@@ -298,6 +302,10 @@ def read_summary(path: str | Path) -> Summary:
 
 
 def _read_head(path: Path, content: bytes | None = None) -> _Head:
+    """Return version and summaries of a session file.
+
+    Raises DataError: the file is damaged, or of a version that cannot be read.
+    """
     try:
         head = codec.read_part(path, "session", _Head, content)
     except DamageError as error:
@@ -316,7 +324,7 @@ def _read_head(path: Path, content: bytes | None = None) -> _Head:
 
 
 def _store_map(
-    saved_map: SavedMap, rows: Rows, change: PathChange, is_shared: bool
+    saved_map: SavedMap, rows: StoredRows, change: PathChange, is_shared: bool
 ) -> _StoredMap:
     """Return a map as it is stored, with marks and undo steps within their limits.
 
@@ -348,7 +356,11 @@ def _store_moment(moment: OneMoment) -> OneMoment:
     return replace(moment, snapshot=replace(snapshot, neighbors=near, energy=energy))
 
 
-def _restore_map(stored: _StoredMap, rows: Rows, change: PathChange) -> SavedMap:
+def _restore_map(stored: _StoredMap, rows: StoredRows, change: PathChange) -> SavedMap:
+    """Return a stored map with a dataset of its rows, and its paths converted back.
+
+    Raises DamageError: the rows do not fit together.
+    """
     try:
         parts = {
             "dataset": to_dataset(change_row_paths(rows, change)),
@@ -421,6 +433,7 @@ def open_session_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str
 
 
 def _store_how_read(result: ReadResult) -> None:
+    """Store in a dataset that is of a file how it was read."""
     dataset = result.dataset
     if dataset.source is not None:
         options = dataset.read_options or DEFAULT_OPTIONS

@@ -30,7 +30,7 @@ SHAPES = {
     "SavedMap": {"drawn": "n"},
     "ShownComparison": {"inside": "n", "outside": "n"},
     "PlacedOn": {"placed": "nd", "cells": "md"},
-    "Rows": {"kept": "a", "X": "nf", "sparse_X": "nf"},
+    "StoredRows": {"kept": "a", "X": "nf", "sparse_X": "nf"},
     "Objects": {"label_ids": "a", "areas": "a"},
     "RecipeResult": {"kept": "a", "X": "pc", "doublet_scores": "a"},
     "Projection": {"mean": "g", "std": "g", "loadings": "gc", "offset": "c"},
@@ -70,6 +70,7 @@ def validate_session(session: SavedSession) -> None:
 
 
 def _validate_map(saved: SavedMap) -> None:
+    """Raise DamageError unless the arrays, names and annotations of a map are valid."""
     dataset, annotation = saved.dataset, saved.clusters.annotation
     n, n_source, rows = len(dataset.obs), dataset.n_source_rows, dataset.known[ROWS]
     sizes = {"n": n, "a": n_source, "i": MAX_IDS}

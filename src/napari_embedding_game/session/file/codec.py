@@ -114,6 +114,10 @@ def read_part(path: Path, name: str, kind: type[T], content: bytes | None = None
 
 
 def _read_array(file: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """Return an array of numbers, a member of a .zip file.
+
+    Raises ValueError: the member is missing, or is no array of numbers.
+    """
     try:
         info = file.getinfo(name)
         with file.open(info) as member:
@@ -135,6 +139,11 @@ def _read_array(file: zipfile.ZipFile, name: str) -> NDArray[Any]:
 def _decode_json(
     kind: type[T], text: memoryview, array: Callable[[str], NDArray[Any]]
 ) -> T:
+    """Return JSON converted to a type, with arrays inserted.
+
+    ``array``: returns an array by its number in the file.
+    """
+
     def decode_item(expected: Any, item: Any) -> Any:
         if (element := _array_element_type(expected)) is not None:
             values = array(msgspec.convert(item, dict[str, str])["array"])

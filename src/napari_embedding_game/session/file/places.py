@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from napari_embedding_game.data.export.result import last_path_part
-from napari_embedding_game.session.file.rows import Rows
+from napari_embedding_game.session.file.rows import StoredRows
 
 PathChange = Callable[[str], str]
 """Converts a path, either to its stored form or back."""
@@ -38,7 +38,7 @@ def to_full_path(noted: str, folder: Path) -> str:
     return str(folder / noted) if is_relative else noted
 
 
-def change_row_paths(rows: Rows, change: PathChange) -> Rows:
+def change_row_paths(rows: StoredRows, change: PathChange) -> StoredRows:
     """Return rows with the paths of their file and of measured images converted."""
     provenance, measured = rows.provenance, rows.provenance.get("measured")
     if isinstance(measured, Mapping) and isinstance(measured.get("folder"), str):
@@ -60,7 +60,7 @@ def change_view_paths(view: Any, change: PathChange) -> Any:
     return view
 
 
-def strip_reference_folders(rows: Rows) -> Rows:
+def strip_reference_folders(rows: StoredRows) -> StoredRows:
     """Return rows whose predicted columns name their reference without its folder."""
     if rows.added is None:
         return rows

@@ -49,7 +49,7 @@ TOO_LARGE = "What {} is compared by is too large for a session file: load its da
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
+class StoredRows:
     """The n rows of a map, which are all or some of the rows of its source."""
 
     name: str
@@ -120,7 +120,7 @@ class Rows:
         return names
 
 
-def with_names_of_all_maps(maps: list[Rows]) -> list[Rows]:
+def with_names_of_all_maps(maps: list[StoredRows]) -> list[StoredRows]:
     """Return the rows of each map with the names of source rows known to any map.
 
     So all maps match a file that was sorted meanwhile in the same way.
@@ -135,7 +135,7 @@ def with_names_of_all_maps(maps: list[Rows]) -> list[Rows]:
     return [replace(one, source_names=every[len(one.kept)]) for one in maps]
 
 
-def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
+def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
     """Convert a dataset to the rows that are stored.
 
     A dataset without numbers returns the rows that it was made of.  The first call
@@ -145,7 +145,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     holds the numbers if the source is an AnnData or counts.
     """
     if not dataset.X.shape[1]:
-        lost: Rows = dataset.known[ROWS]
+        lost: StoredRows = dataset.known[ROWS]
         return lost
     source, stored = dataset.source, dict[str, Any]()
     is_stored = _needs_stored_numbers(dataset, for_h5ad)
@@ -162,7 +162,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         if key is not None:
             roles = (options or DEFAULT_OPTIONS).roles
             options, result = ReadOptions(space=f"obsm['{key}']", roles=roles), None
-    return Rows(
+    return StoredRows(
         name=dataset.name,
         space=dataset.space,
         notes=dataset.notes,
@@ -193,7 +193,7 @@ def _needs_stored_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
 
 
 def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
-    """Return the fields of :class:`Rows` that are read from the source otherwise."""
+    """Return the fields of stored rows that are otherwise read from the source."""
     obs, source_obs = dataset.obs, dataset.source_obs
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
     same = "X var_names gene_ids has_expression gene_kind level_colors roles quality"
@@ -215,7 +215,7 @@ def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     return {**parts, "profile_names": dataset.profile_names}
 
 
-def _find_sample_loader(rows: Rows) -> Callable[[], Dataset] | None:
+def _find_sample_loader(rows: StoredRows) -> Callable[[], Dataset] | None:
     """Return the function that loads the sample; None if the rows are no sample.
 
     Raises DataError: this version does not have the sample.
@@ -229,7 +229,7 @@ def _find_sample_loader(rows: Rows) -> Callable[[], Dataset] | None:
     return sample
 
 
-def as_rows_of_h5ad(rows: Rows, path: Path) -> Rows:
+def as_rows_of_h5ad(rows: StoredRows, path: Path) -> StoredRows:
     """Return rows whose source is the .h5ad file that holds the session.
 
     The rows of a sample are returned as they are.
@@ -243,7 +243,7 @@ def as_rows_of_h5ad(rows: Rows, path: Path) -> Rows:
     return replace(rows, path=str(path.absolute()), options=options)
 
 
-def to_dataset(rows: Rows) -> Dataset:
+def to_dataset(rows: StoredRows) -> Dataset:
     """Convert stored rows to a dataset, without numbers where these are in a file.
 
     Raises ValueError: the parts do not fit together.
@@ -334,7 +334,7 @@ def read_again(
 
     Raises DataError: the source is missing, or its numbers have changed.
     """
-    rows: Rows = dataset.known[ROWS]
+    rows: StoredRows = dataset.known[ROWS]
     sample, found, why = _find_sample_loader(rows), None, ""
     if sample is not None:
         yield Stage("Opening the sample")
@@ -383,7 +383,7 @@ def read_again(
     return replace(found, dataset=match)
 
 
-def _changed_rows_text(rows: Rows, present: pd.Index) -> str:
+def _changed_rows_text(rows: StoredRows, present: pd.Index) -> str:
     """Return in brackets how the rows of a source have changed; "" if they have not."""
     n_rows, names = len(rows.kept), pd.Index(rows.names)
     if len(present) != n_rows:
@@ -395,7 +395,7 @@ def _changed_rows_text(rows: Rows, present: pd.Index) -> str:
     return ""
 
 
-def _restore_row_order(result: ReadResult, rows: Rows) -> ReadResult:
+def _restore_row_order(result: ReadResult, rows: StoredRows) -> ReadResult:
     """Return a reading with its rows in the saved order, matched by their names.
 
     A reading whose rows cannot be matched is returned as it is.
@@ -413,7 +413,7 @@ def _restore_row_order(result: ReadResult, rows: Rows) -> ReadResult:
     return replace(result, dataset=dataset.reorder_source_rows(order))
 
 
-def _list_possible_options(rows: Rows) -> list[ReadOptions]:
+def _list_possible_options(rows: StoredRows) -> list[ReadOptions]:
     """Return the read options to try: as stored, and for another default space."""
     options = rows.options or DEFAULT_OPTIONS
     chosen = options.space, options.columns, options.recipe, options.batch_key
@@ -425,7 +425,7 @@ def _list_possible_options(rows: Rows) -> list[ReadOptions]:
     return [options, *named]
 
 
-def _select_saved_rows(result: ReadResult, rows: Rows) -> ReadResult | None:
+def _select_saved_rows(result: ReadResult, rows: StoredRows) -> ReadResult | None:
     """Return a reading with the rows of the map only; None if their numbers differ."""
     result = _restore_row_order(result, rows)
     dataset = result.dataset
@@ -440,7 +440,7 @@ def _select_saved_rows(result: ReadResult, rows: Rows) -> ReadResult | None:
     return replace(result, dataset=dataset) if is_same else None
 
 
-def _find_source_path(rows: Rows, folder: Path) -> Path:
+def _find_source_path(rows: StoredRows, folder: Path) -> Path:
     """Return the path of the source, or of a file of its name in a folder.
 
     Raises DataError: there is none, or the source is on another computer.
@@ -484,7 +484,9 @@ def _stored_recipe_result(dataset: Dataset) -> RecipeResult | None:
     return RecipeResult(dataset.kept, X, None if recipe is None else projection, scores)
 
 
-def find_recipe_result(rows: Rows, others: Iterable[Rows]) -> RecipeResult | None:
+def find_recipe_result(
+    rows: StoredRows, others: Iterable[StoredRows]
+) -> RecipeResult | None:
     """Return the recipe's result for a map, stored with this map or with a larger one.
 
     None where no map of the same source and options has it.

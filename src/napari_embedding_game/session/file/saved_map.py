@@ -59,7 +59,7 @@ class PlacedOn:
         points = np.concatenate([self.cells, self.placed])
         return np.stack([points.min(axis=0), points.max(axis=0)])
 
-    def is_under(self, snapshot: Snapshot) -> bool:
+    def has_layout_of(self, snapshot: Snapshot) -> bool:
         """Return whether the points of a snapshot lie where they were placed."""
         points, placed = snapshot.embedding, self.placed
         return points is placed or np.array_equal(points, placed)

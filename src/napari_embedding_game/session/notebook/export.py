@@ -289,7 +289,7 @@ class _Notebook:
             name = self._add_file("run.zip", write)
             text = f"What was done by hand is in {to_code_span(name)}, a session file."
             placed_on = self.saved.placed_on
-            if placed_on is not None and placed_on.is_under(self.snapshot):
+            if placed_on is not None and placed_on.has_layout_of(self.snapshot):
                 reference = PureWindowsPath(placed_on.reference).name
                 on = to_code_span(reference)
                 text = f"Cells lie where they were placed on the map of {on}."

@@ -100,6 +100,7 @@ def methods_text(saved: SavedMap) -> str:
 
 
 def _iter_data_sentences(dataset: Dataset) -> Iterator[str]:
+    """Yield sentences on the data: rows, space, recipe and batch correction."""
     n, n_all = len(dataset.obs), dataset.n_source_rows
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     if recipe is None:
@@ -158,10 +159,11 @@ def _excluded_cells_text(recipe: Mapping[str, Any]) -> str:
 
 
 def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
+    """Yield sentences on the run: placed, given, or by a method and its settings."""
     settings, snapshot = record.settings, saved.snapshot
     assert snapshot is not None
     program = f"napari-embedding-game {metadata.version('napari-embedding-game')}"
-    if (on := saved.placed_on) is not None and on.is_under(snapshot):
+    if (on := saved.placed_on) is not None and on.has_layout_of(snapshot):
         yield (
             f"The cells were placed on the map of a reference "
             f"({Path(on.reference).name}, {len(on.cells):,} cells) with {program}: "
@@ -213,6 +215,7 @@ def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
 
 
 def _iter_steering_sentences(record: RunRecord) -> Iterator[str]:
+    """Yield sentences on changes during the run, by settings or by hand."""
     if record.is_branch:
         yield (
             "The run went on from an earlier map of the same data, parts of which may "
@@ -286,6 +289,7 @@ def _iter_column_sentences(dataset: Dataset) -> Iterator[str]:
 
 
 def _iter_comparison_sentences(saved: SavedMap) -> Iterator[str]:
+    """Yield a sentence on the tests by which groups were compared."""
     of_samples = "Welch's t-tests of the means of samples (pseudobulk)"
     tests = dict.fromkeys(
         of_samples if one.samples else _TESTS[one.method] for one in saved.comparisons

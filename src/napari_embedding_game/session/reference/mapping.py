@@ -375,6 +375,7 @@ def _validate_options(
     min_share: float,
     unlike: float,
 ) -> None:
+    """Raise InputError for a wrong option, DataError for a label that is no column."""
     if n_neighbors < 1:
         raise InputError(f"n_neighbors must be at least 1, not {n_neighbors}.")
     for name, value in (("min_shared_genes", min_share), ("unlike", unlike)):

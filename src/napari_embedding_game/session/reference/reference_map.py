@@ -280,6 +280,7 @@ def _identity_projection(dataset: Dataset, base: Any) -> Projection | None:
 
 
 def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a note if Harmony mixed batches of the reference, else ()."""
     provenance = noted.get("provenance", {})
     recipe, mixed = provenance.get("recipe", {}), provenance.get("harmony", {})
     key = restore_parameter(recipe.get("batch_key")) or restore_parameter(

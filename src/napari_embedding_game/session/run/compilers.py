@@ -60,6 +60,7 @@ class Compilers:
                 self._start_process(needed[at::n], later[at::n])
 
     def _start_process(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
+        """Start a process that compiles the needed parts, then the later parts."""
         process = start_process(__name__, bufsize=0)
         finalize(self, process.kill)  # also where the program ends
         self._processes.append(process)
@@ -87,6 +88,7 @@ class Compilers:
     def _relay_compile_events(
         self, process: subprocess.Popen[bytes], are_done: threading.Event
     ) -> None:
+        """Repeat the numba events of a process until it ends, in a thread."""
         n_open = 0
         assert process.stdout is not None
         with process.stdout as pipe:

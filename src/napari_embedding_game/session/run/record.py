@@ -15,7 +15,7 @@ from typing import Any
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
-from napari_embedding_game.session.run.run import Run
+from napari_embedding_game.session.run.run import GameRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Moment:
     """Forces of a hand from here on; None for those at the end of the record."""
 
 
-def make_record(run: Run, snapshot: Snapshot) -> RunRecord:
+def make_record(run: GameRun, snapshot: Snapshot) -> RunRecord:
     """Return the record of a run up to a snapshot.
 
     Settings and forces taken up at the last iteration are left out: they have not moved

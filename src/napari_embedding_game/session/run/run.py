@@ -1,6 +1,6 @@
 """One run as a generator of frames that can be paused, resumed, stopped and steered.
 
-A :class:`Run` is iterated in one thread (``frames``) and controlled from another.
+A :class:`GameRun` is iterated in one thread (``frames``) and controlled from another.
 Between two frames it waits on one condition, so that every control acts at once and
 without polling.
 """
@@ -56,7 +56,7 @@ class _StoppedError(Exception):
 
 
 @dataclass
-class Run:
+class GameRun:
     """The run of one game on the rows of ``X`` (n, D); iterate ``frames`` once."""
 
     X: Any
@@ -177,6 +177,7 @@ class Run:
     def _iter_game_progress(
         self, snapshot: Snapshot | None, duration: float
     ) -> Iterator[Progress]:
+        """Yield the progress of each frame, and wait between frames."""
         clock, regroup = Clock(duration), _MergeUpdater(self)
         while snapshot is not None:
             yield Progress(
@@ -219,7 +220,7 @@ class _MergeUpdater:
     that it depends on data, settings and seed only.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: GameRun) -> None:
         self._run = run
         self._merging: LandmarkMerge | None = None
         self._labels: Any = None

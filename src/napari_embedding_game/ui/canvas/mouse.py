@@ -263,7 +263,9 @@ class MapMouse(QObject):
         if name is not None:  # a name may lie on points of another cluster
             cluster = name.cluster
         if cluster is not None:
-            (selection.toggle if is_added else selection.select)(cluster)
+            (selection.toggle_cluster if is_added else selection.select_cluster)(
+                cluster
+            )
             self.selection_picked.emit()
             return
         objects = find_visible_objects(self._viewer, session, self._linked)

@@ -12,7 +12,7 @@ from qtpy.QtGui import QPainter
 
 from napari_embedding_game.data.clustering import Cluster, label_indices
 from napari_embedding_game.data.export.plots import NamedPosition
-from napari_embedding_game.session.session import RESTING, Session
+from napari_embedding_game.session.session import RESTING_STATES, Session
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.handles import Handle, make_game_handle
 from napari_embedding_game.ui.canvas.label_layout import (
@@ -108,7 +108,9 @@ class MapNames(QObject):
         room = zooms_without_overlap(pixels[is_ahead, ::-1], names.half_sizes[is_ahead])
         opacities[is_ahead] = label_opacities(room)
         if not selection.is_empty:
-            chosen = set(selection.clusters) or set(selection.shares())
+            chosen = set(selection.clusters) or set(
+                selection.selected_share_by_cluster()
+            )
             is_muted = [cluster.id not in chosen for cluster in names.clusters]
             opacities[is_muted] *= UNSELECTED_OPACITY
         pixels[:, 1] -= label_offsets(names.radii * zooms, names.half_sizes[:, 0])
@@ -176,7 +178,7 @@ class MapNames(QObject):
         session, snapshot = self._session, self._session.snapshot
         run = session.run
         if session.state != "running":
-            return session.state in RESTING and self._layers.points is not None
+            return session.state in RESTING_STATES and self._layers.points is not None
         if run is None or snapshot is None or not session.shows_map_of(run):
             return False
         is_late = run.warm_start or 2 * snapshot.iteration >= snapshot.n_iter

@@ -24,8 +24,8 @@ from napari_embedding_game.data.columns import axes_by_external_map, count_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.session.file.saved_map import PlacedOn
-from napari_embedding_game.session.run.run import Run
-from napari_embedding_game.session.session import RESTING
+from napari_embedding_game.session.run.run import GameRun
+from napari_embedding_game.session.session import RESTING_STATES
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
 from napari_embedding_game.ui.canvas.picture import PointStyle
@@ -82,7 +82,7 @@ class MapScene(QObject):
         self.map_layers = MapLayers(
             viewer, self._on_points_removed, self._on_points_colored
         )
-        self._rendered_run: Run | None = None
+        self._rendered_run: GameRun | None = None
         self._hidden: PlacedOn | None = None
         """A reference whose layer of cells a person has removed."""
         self._n_holds = 0
@@ -146,7 +146,7 @@ class MapScene(QObject):
 
     # Frames
 
-    def prepare_layers(self, run: Run, snapshot: Snapshot) -> None:
+    def prepare_layers(self, run: GameRun, snapshot: Snapshot) -> None:
         """Prepare the layers at the first snapshot of a run.
 
         A warm start keeps the layers with their scale.
@@ -199,7 +199,7 @@ class MapScene(QObject):
             self.is_showing_neighbors = False
             self.neighbors_message.emit("")
             self.render_map()
-        is_free = session.state in RESTING and not selection.is_empty
+        is_free = session.state in RESTING_STATES and not selection.is_empty
         if self.is_showing_neighbors or not (is_shown and is_free):
             return
         if drawn is not None and snapshot is not None and drawn.neighbors is not None:
@@ -237,12 +237,12 @@ class MapScene(QObject):
         style, reference = self._point_style(snapshot), session.placed_on
         # In panels the reference's cells would not lie on the map.
         is_hidden = snapshot is not session.snapshot or reference is self._hidden
-        if reference and (is_hidden or not reference.is_under(snapshot)):
+        if reference and (is_hidden or not reference.has_layout_of(snapshot)):
             reference = None
         corners = None if reference is None else reference.corners
         if panels is not None:  # in space the camera may look from any side
             corners = panels.box if self.map_layers.is_shown_in_3d else panels.corners
-        is_immediate = session.state in RESTING
+        is_immediate = session.state in RESTING_STATES
         is_played = session.state in ("running", "paused")
         has_rings = session.look.show_landmarks or is_played
         self.map_layers.set_landmarks_visible(has_rings and panels is None)
@@ -343,7 +343,7 @@ class MapScene(QObject):
         """Render the map, with new layers for a run that is prepared."""
         if state == "preparing":
             self._add_blank_layers_soon()
-        elif state in RESTING:
+        elif state in RESTING_STATES:
             if not self._n_holds:
                 self.map_layers.remove_if_blank()
             self._finish_map_soon()
@@ -358,7 +358,7 @@ class MapScene(QObject):
 
     def _finish_map_at_rest(self) -> None:
         """Update thumbnails and features of a map at rest."""
-        if self.session.state in RESTING:
+        if self.session.state in RESTING_STATES:
             self.map_layers.refresh_thumbnails_and_extents()
             self._write_features_soon()  # after other pending events
 

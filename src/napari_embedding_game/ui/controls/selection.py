@@ -8,7 +8,7 @@ from functools import partial
 from qtpy.QtWidgets import QPushButton, QWidget
 
 from napari_embedding_game.core.settings import NO_HAND, is_game
-from napari_embedding_game.session.session import RESTING
+from napari_embedding_game.session.session import RESTING_STATES
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.form_widgets import CTRL, TextLabel
 from napari_embedding_game.ui.style.layouts import (
@@ -83,7 +83,7 @@ class SelectionControls(QWidget):
         self.hold.setVisible(self._is_game)
         has_neighbors = snapshot is not None and snapshot.neighbors is not None
         if not self.neighbors.isDown():  # hidden while down, it would never be released
-            self.neighbors.setVisible(has_neighbors and state in RESTING)
+            self.neighbors.setVisible(has_neighbors and state in RESTING_STATES)
         self.message.show_text(
             self._neighbors_message or ("" if self._is_game else NO_HAND)
         )
@@ -92,8 +92,8 @@ class SelectionControls(QWidget):
         """Show the held points, and whether the method can hold points."""
         hand = self._session.hand
         self._is_game = is_game(self._session.settings.value)
-        self.by_hand.show_text(hand.summary())
-        self.release.setVisible(bool(hand.forces and hand.summary()))
+        self.by_hand.show_text(hand.describe_forces())
+        self.release.setVisible(bool(hand.forces and hand.describe_forces()))
         self.update_buttons()
 
     def show_active_tool(self, tool: str) -> None:

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QWidget
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.file.autosave import mark_as_closed
-from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
+from napari_embedding_game.session.sources import SAMPLES, SampleSource, make_source
 from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.layouts import (
     add_menu_entries,
@@ -69,7 +69,7 @@ class StartPanel(QWidget):
         """Ask for a folder and read it in the background."""
         name = QFileDialog.getExistingDirectory(self, "Open a folder")
         if name:
-            self._reading.load(source_of(Path(name)))
+            self._reading.load(make_source(Path(name)))
 
     def showEvent(self, event: object) -> None:
         """Update the links to recent maps."""

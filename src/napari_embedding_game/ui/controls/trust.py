@@ -15,7 +15,7 @@ from napari_embedding_game.session.quality import (
     find_followed_samples,
     make_quality_job,
 )
-from napari_embedding_game.session.session import ALIVE, Session, error_text
+from napari_embedding_game.session.session import ACTIVE_STATES, Session, error_text
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.connections import Listener, throttle_while_running
 from napari_embedding_game.ui.style.coloring import STRETCH
@@ -209,7 +209,7 @@ class TrustControls(Listener):
         if job is not None:
             self._quality_jobs.submit(lambda: (job(), map_identity))
             self._update_figures()
-        elif session.snapshot is not None and session.state not in ALIVE:
+        elif session.snapshot is not None and session.state not in ACTIVE_STATES:
             self.show_quality(None, NOT_KNOWN)
 
     def _identify_map(self) -> tuple[object, ...]:

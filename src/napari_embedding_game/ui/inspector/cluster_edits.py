@@ -236,7 +236,9 @@ class ClusterEdits(QWidget):
         """
         new = self._try_edit(edit, *args)
         if new is not None:
-            self._session.selection.replace([new] if isinstance(new, int) else new)
+            self._session.selection.select_clusters(
+                [new] if isinstance(new, int) else new
+            )
         return new
 
     def _ask_user(self, ask: Callable[..., tuple[Any, bool]], *question: Any) -> Any:

@@ -135,7 +135,7 @@ class ClusterPane(Listener):
     def _on_clusters_picked(self, keys: list[int], is_added: bool) -> None:
         """Select the picked clusters that still exist: a game may have merged some."""
         present = self._session.clusters.find_clusters(keys)
-        self._session.selection.replace(cluster.id for cluster in present)
+        self._session.selection.select_clusters(cluster.id for cluster in present)
 
     def _mark_selected_clusters(self, *, scrolls: bool = True) -> None:
         """Mark the rows of the selected clusters, and scroll to them if wanted."""

@@ -244,5 +244,5 @@ class ExpressionPane(PlotPane):
         if rows.choice != CLUSTERS:
             selection.toggle_points(rows.point_groups.codes == group, is_added=is_added)
         elif self._session.clusters.find_clusters(rows.clusters[group : group + 1]):
-            select = selection.toggle if is_added else selection.select
+            select = selection.toggle_cluster if is_added else selection.select_cluster
             select(rows.clusters[group])

@@ -108,7 +108,9 @@ class SearchBox(QLineEdit):
             return
         if kind == CLUSTER:
             clusters = session.clusters.clusters
-            session.selection.replace([c.id for c in clusters if c.name == name])
+            session.selection.select_clusters(
+                [c.id for c in clusters if c.name == name]
+            )
         elif kind == ROW:  # a file may have several rows of one name
             rows = np.flatnonzero(dataset.obs.index.astype(str) == name)
             session.selection.select_points(rows)

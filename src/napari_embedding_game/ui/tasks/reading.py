@@ -22,7 +22,7 @@ from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import error_text
-from napari_embedding_game.session.sources import FileSource, Source, source_of
+from napari_embedding_game.session.sources import FileSource, Source, make_source
 from napari_embedding_game.ui.images.alignment import propose_measurement_images
 from napari_embedding_game.ui.images.experiment_layers import add_experiment_layers
 from napari_embedding_game.ui.images.linked_layers import (
@@ -160,7 +160,7 @@ class ReadingTask(QObject):
 
         def find_source() -> Stages[Source | None]:
             is_session = yield from archive.is_session(path)
-            return None if is_session else source_of(path)
+            return None if is_session else make_source(path)
 
         def open_source(source: Source | None) -> None:
             if source is None:
@@ -288,7 +288,7 @@ class ReadingTask(QObject):
         if loaded.images is not None:
             linked = add_experiment_layers(viewer, loaded.images, name, linked)
         maps, session = self._maps, self.workspace.session
-        if not (is_again and maps.reload(loaded.dataset)):
+        if not (is_again and maps.open_new_reading(loaded.dataset)):
             previous, had_map = session.dataset, session.snapshot is not None
             shown = None if layers.current is None else layers.current.labels
             is_same = is_again or (linked is not None and linked.labels is shown)

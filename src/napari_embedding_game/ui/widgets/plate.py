@@ -106,7 +106,10 @@ class PlateWidget(MapTool):
         points = np.isin(clusters.labels, chosen)
         names = [by_id[c].title for c in chosen[:MAX_NAMED]]
         named = ", ".join(names) + (" …" if len(chosen) > MAX_NAMED else "")
-        figures = [one.shares(points) if is_share else one.counts() for one in plates]
+        figures = [
+            one.selected_shares(points) if is_share else one.point_counts()
+            for one in plates
+        ]
         # All plates have the same scale, so that they can be compared.
         highest = float(np.nanmax(np.concatenate(figures), initial=0.0)) or 1.0
         self.texts = {
