@@ -63,7 +63,7 @@ class Identity:
 
     @property
     def distinguishing_parts(self) -> list[Part]:
-        """Parts whose numbers distinguish most rows: a mask of zeros does not."""
+        """Parts whose numbers distinguish most rows; constant parts do not."""
         hashes = self.row_hashes
         n_distinct = {part: len(pd.unique(one)) for part, one in hashes.items()}
         least = MIN_DISTINCT_SHARE * max(n_distinct.values(), default=0)

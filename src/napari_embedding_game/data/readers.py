@@ -116,7 +116,7 @@ def holds_layers_or_images(path: Path) -> bool:
     return False
 
 
-def is_experiment(path: Path) -> bool:
+def is_image_folder(path: Path) -> bool:
     """Return whether a path is a folder of images with label images."""
     return _find_folder_reader(path) is measure_folder_in_stages
 

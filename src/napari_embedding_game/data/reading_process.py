@@ -48,6 +48,7 @@ LISTENER = "Reading process"
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", "zarr", f"{__package__}.readers")
 
 _idle: list[_Process] = []
+"""Reading processes that wait for a file; at most one."""
 has_window = threading.Event()
 """Set once there is a window."""
 

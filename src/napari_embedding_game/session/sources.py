@@ -253,7 +253,7 @@ class ExperimentSource(Source):
 
 def make_source(path: Path) -> Source:
     """Return the source of a file or folder: an experiment, or any other file."""
-    if readers.is_experiment(path):
+    if readers.is_image_folder(path):
         return ExperimentSource(path)
     return FileSource(path)
 

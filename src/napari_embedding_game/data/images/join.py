@@ -263,7 +263,7 @@ def _positions_disagree(
     This is so where a linear fit of all positions, in any units and orientation and
     with an origin for each picture, leaves most of the variance of one axis. One axis
     is enough: labels are mostly numbered along the other axis, so that it fits labels
-    of another image, too. False without positions.
+    of another image, too. False without enough positions.
     """
     axes = table[[name for name in table if is_position_name(name)]].astype(object)
     # Levels that are numbers count, too.
