@@ -295,7 +295,7 @@ def test_the_images_of_a_plate_are_found_again(
     tifffile.imwrite(other / "field9_labels.tif", cells())
     click(dock.data_controls.relink_panel.button)
     text = dock.data_controls.relink_panel.text
-    qtbot.waitUntil(lambda: "The images of plate 2 are others than" in text.text())
+    qtbot.waitUntil(lambda: "The images of plate 2 are not those" in text.text())
     assert desk.linked is None
     answer(moved)
     assert dock.data_controls.relink_panel.button.text() == "Locate folder…"

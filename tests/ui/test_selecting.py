@@ -436,7 +436,7 @@ def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     before, snapshot = points.data.copy(), session.snapshot
     QTest.mousePress(button, LEFT)
     qtbot.waitUntil(lambda: not np.array_equal(points.data, before))
-    assert "stepped out" in dock.selection_controls.message.text()
+    assert "moved out" in dock.selection_controls.message.text()
     assert session.snapshot is snapshot
     qtbot.wait(300)
     moved = np.flatnonzero((points.data != before).any(axis=1))

@@ -74,7 +74,7 @@ def test_cells_are_placed_among_those_of_the_reference(
     click(chosen.place_button)
     qtbot.waitUntil(lambda: session.placed_on is not None)
     assert session.look.color_by == "cell_type_predicted_or_unlike"
-    assert "takes you back" in chosen.state.text()
+    assert "to go back" in chosen.state.text()
     names = [layer.name for layer in viewer.layers]
     assert names == ["cells of the reference", "embedding", "landmarks"]
     layers = dock.controller.scene.map_layers

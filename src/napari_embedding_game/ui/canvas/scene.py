@@ -61,7 +61,7 @@ light."""
 FINISH_MS = 300
 """Delay after the last frame or edit until thumbnails and features are updated."""
 NO_STYLE = PointStyle(UNCOLORED.rgba, np.empty(0, np.float32))
-LOST = "The points layer was removed or changed: Run again draws a new one."
+LOST = "The points layer was removed or changed. Press Run to make a new one."
 
 
 class MapScene(QObject):
@@ -459,11 +459,12 @@ def neighbors_correction_text(correction: Correction) -> str:
     """Return a sentence on the true neighbours and strangers that were moved."""
     n_in, n_out = len(correction.moved_in), len(correction.moved_out)
     if not (n_in or n_out):
-        return "All true neighbours of the selection are beside it, and no strangers."
-    drawn_in, out = count_text(n_in, "true neighbour"), count_text(n_out, "stranger")
+        return "All true neighbours of the selection are beside it, without strangers."
+    moved_in = count_text(n_in, "true neighbour")
+    moved_out = count_text(n_out, "stranger")
     return (
-        f"Shown for as long as you press: {drawn_in} from elsewhere drawn in, "
-        f"{out} stepped out."
+        f"While you hold the button: {moved_in} moved in from elsewhere, "
+        f"{moved_out} moved out."
     )
 
 

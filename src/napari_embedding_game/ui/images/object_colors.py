@@ -31,7 +31,7 @@ MAX_COLORS = (1 << 16) - 1
 A colormap by a dictionary takes 1.6 s for 20,000 objects, this one 16 ms.
 """
 TOO_MANY = (
-    f"Objects are not lit, as labels go beyond {MAX_COLORS - 1:,}: number them anew "
+    f"Objects are not highlighted, as labels exceed {MAX_COLORS - 1:,}. Renumber them "
     "from 1 (skimage: segmentation.relabel_sequential)."
 )
 

@@ -20,8 +20,8 @@ SIDE, GAP = 60, 4
 MIN_SMOOTHED = 40
 """Longest side from which on a picture is smoothed: a smaller picture would blur."""
 FAILED = (
-    "The pictures cannot be cut out of the layers as they are now ({}): open the image "
-    "and its labels again."
+    "The pictures cannot be cropped from the layers as they are now ({}). Open the "
+    "image and its labels again."
 )
 RowPictures = list[tuple[int, QImage]]
 """Pairs of a row and its picture."""

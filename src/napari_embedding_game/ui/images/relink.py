@@ -65,8 +65,8 @@ COMPARED = 1_000
 OTHERS = "{} of the objects have changed in the labels '{}' since they were read."
 EDITED = "The labels '{}' were edited since they were read."
 OTHER_IMAGES = (
-    "The images of {} are others than those that were measured: locate the folder that "
-    "was, or measure these with Open > Folder."
+    "The images of {} are not those that were measured. Locate the measured folder, or "
+    "measure these images with Open > Folder."
 )
 NO_LABELS = "The labels {}of these objects are not open: open them and their image."
 NO_IMAGE = "The image {}of these objects is not open: open it."

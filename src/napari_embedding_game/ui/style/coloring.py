@@ -40,8 +40,8 @@ LONG_NAMES = {
 }
 """The names of built-in choices in the window."""
 TITLES = {
-    STRETCH: f"Red: misplaced, {MISPLACED_STRETCH:.0f} or more: doubt these.",
-    ISOLATION: f"Red: outliers, above {OUTLIER_ISOLATION:g}: doubt these.",
+    STRETCH: f"Red: misplaced, {MISPLACED_STRETCH:.0f} or more. Doubt their place.",
+    ISOLATION: f"Red: outliers, above {OUTLIER_ISOLATION:g}. Doubt their place.",
     MOVEMENT: "Movement to the other map, in radii of this one.",
 }
 """Titles of legends that say more than the choice's name."""

@@ -25,7 +25,7 @@ from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 COUNT = "Number of points"
 CHOOSE = "Click a cluster on the map: wells then show its share."
 NO_PLATE = (
-    "Here are the wells of a plate, once data are open that name them in a column, "
+    "The wells of a plate are shown here, once open data name them in a column "
     "such as Well or Metadata_Well with A01, A02."
 )
 MAX_NAMED = 4

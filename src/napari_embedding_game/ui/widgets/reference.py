@@ -36,8 +36,8 @@ HINT = (
     "(X_umap). Your cells take its labels, and can be placed on its map."
 )
 PLACED = (
-    "Pale points are the cells of the reference; a click on the former map's name, "
-    "above, takes you back."
+    "Pale points are the cells of the reference. Click the former map's name above to "
+    "go back."
 )
 TIPS = {
     "cancel": "Stop; what was predicted before stays.",
