@@ -150,7 +150,7 @@ class CellQualityView(QWidget):
         self._values: dict[str, NDArray[np.floating]] = {}
         self._limits: Limits = {}
         self._dataset: Dataset | None = None
-        self._column, self._batch = "", None
+        self._sample_column, self._batch_column = "", None
         self.view = ChoiceBox(
             "What is drawn; each sample has a line.", self._update_plot
         )
@@ -185,18 +185,26 @@ class CellQualityView(QWidget):
         self.view.set_choices(zip(views, views, strict=True))
         self._update_plot()
 
-    def show_limits(self, limits: Limits, column: str, batch: str | None) -> None:
+    def show_limits(
+        self, limits: Limits, sample_column: str, batch_column: str | None
+    ) -> None:
         """Show other limits, and a histogram for each level of a column of samples.
 
-        ``column``: "" for a single histogram. ``batch``: the column in whose levels
-        doublets are scored separately, as the recipe does; None for all together.
+        ``sample_column``: "" for a single histogram. ``batch_column``: the column in
+        whose levels doublets are scored separately, as the recipe does; None for all
+        together.
         """
-        dataset, self._limits, self._column = self._dataset, limits, column
-        if batch != self._batch and dataset and "doublet_score" not in dataset.quality:
+        dataset, self._limits = self._dataset, limits
+        self._sample_column = sample_column
+        if (
+            batch_column != self._batch_column
+            and dataset
+            and "doublet_score" not in dataset.quality
+        ):
             self._doublet_jobs.stop()
             self.state.show_text()
             self._values.pop(DOUBLETS, None)
-        self._batch = batch
+        self._batch_column = batch_column
         self._update_plot()
 
     # Inside
@@ -209,7 +217,7 @@ class CellQualityView(QWidget):
         if name == DOUBLETS and name not in self._values:
             self.canvas.show_plot(None)
             # All cells are scored, before any is left out.
-            samples = dataset.obs.get(self._batch)
+            samples = dataset.obs.get(self._batch_column)
             self._doublet_jobs.submit(
                 lambda: find_doublets(dataset.profile, samples)[0]
             )
@@ -220,7 +228,7 @@ class CellQualityView(QWidget):
         )  # all cells of the source, or the kept rows
         tables = dataset.obs, dataset.source_obs
         columns = (obs for obs in tables if obs is not None and len(obs) == n_cells)
-        samples = next((obs.get(self._column) for obs in columns), None)
+        samples = next((obs.get(self._sample_column) for obs in columns), None)
         plot = QualityPlot(
             axes=axes, values=self._values, bounds=self._limits, samples=samples
         )
@@ -233,7 +241,7 @@ class CellQualityView(QWidget):
         self._update_plot()
 
     def _on_plot_dragged(
-        self, x: float, y: float, to_x: float, to_y: float, _: bool
+        self, x: float, y: float, to_x: float, to_y: float, is_added: bool
     ) -> None:
         """Apply limits around the dragged rectangle; x, y are the metrics' values.
 

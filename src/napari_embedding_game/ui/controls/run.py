@@ -220,12 +220,12 @@ class RunControls(QWidget):
     def _on_file_saved(self, name: str, left_out: str) -> None:
         self.stage.show_text(f"Saved {name}. {left_out}".strip())
 
-    def _on_map_opened(self, words: str) -> None:
+    def _on_map_opened(self, origin: str) -> None:
         """Show where a map came from that no run of now has made."""
-        self._origin = words
+        self._origin = origin
         self.update_buttons()
         if self._session.snapshot is not None:
-            self.stage.show_text(words)  # also while something is selected
+            self.stage.show_text(origin)  # also while something is selected
 
     def _on_state_changed(self, state: State) -> None:
         """Update all for a new state; reset the progress when a run begins."""

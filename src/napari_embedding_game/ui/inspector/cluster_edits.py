@@ -171,15 +171,15 @@ class ClusterEdits(QWidget):
         self._rare += [self.copy_names, self.save_names, self.add_names]
 
     def _make_action(
-        self, text: str, tip: str, act: Callable[[], Any], keys: str = ""
+        self, text: str, tip: str, edit: Callable[[], Any], shortcut: str = ""
     ) -> QAction:
         """Return an action that calls a function while the action is visible."""
         action = QAction(text, self)
         action.setToolTip(tip)
-        action.setShortcut(QKeySequence(keys))
+        action.setShortcut(QKeySequence(shortcut))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         # A shortcut on the canvas triggers the action even while it is hidden.
-        action.triggered.connect(lambda: action.isVisible() and act())
+        action.triggered.connect(lambda: action.isVisible() and edit())
         return action
 
     def _lay_out_buttons(self) -> None:

@@ -157,14 +157,14 @@ class SelectionTab(Listener):
         self._offer_columns()
         sources = dataset, getattr(dataset, "source_objects", None), linked
         if sources != self._picture_sources:
-            is_other, self._picture_sources = (
+            is_other_data, self._picture_sources = (
                 sources[:1] != self._picture_sources[:1],
                 sources,
             )
             images = getattr(dataset, "images", None)
             if any(x is not None for x in (linked, images, self.thumbnails.pictures)):
                 self._recut_pictures()
-            self._show_available_tabs(dataset, is_other)
+            self._show_available_tabs(dataset, is_other_data)
         self._update_report()
 
     # Making
@@ -263,7 +263,9 @@ class SelectionTab(Listener):
             looks = appearance_events(linked)
             self._image_connections.connect(lambda _: self._cut_soon.throttle(), *looks)
 
-    def _show_available_tabs(self, dataset: Dataset | None, is_other: bool) -> None:
+    def _show_available_tabs(
+        self, dataset: Dataset | None, is_other_data: bool
+    ) -> None:
         """Show the tabs for which the rows have data; open the first for other data."""
         if dataset is None:
             return
@@ -277,7 +279,7 @@ class SelectionTab(Listener):
         }
         for page, is_there in pages.items():
             self.tabs.setTabVisible(self.tabs.indexOf(page), is_there)
-        if is_other:
+        if is_other_data:
             is_measured = dataset.column_noun == "measure"
             first = next(page for page, is_there in pages.items() if is_there)
             self.tabs.setCurrentWidget(self.differences if is_measured else first)
