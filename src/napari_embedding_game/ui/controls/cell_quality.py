@@ -163,7 +163,7 @@ class CellQualityView(QWidget):
         self.setLayout(vertical_box(self.view, self.state, self.canvas))
 
     def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
-        """Show other cells.
+        """Show the metrics of other cells.
 
         ``quality`` is the table of :func:`~.cell_quality`; ``dataset`` has the counts,
         of which doublets are scored, or the doublet scores.

@@ -221,7 +221,7 @@ class RunControls(QWidget):
         self.stage.show_text(f"Saved {name}. {left_out}".strip())
 
     def _on_map_opened(self, origin: str) -> None:
-        """Show where a map came from that no run of now has made."""
+        """Show the origin of a map that was opened or looked back at."""
         self._origin = origin
         self.update_buttons()
         if self._session.snapshot is not None:

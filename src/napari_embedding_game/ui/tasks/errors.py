@@ -31,7 +31,7 @@ def call_or_show_error(
 
 
 def notify_error(error: BaseException) -> None:
-    """Show an error as a notification if a window is open; call in its thread."""
+    """Show an error as a notification if a window is open, from the window's thread."""
     if napari.current_viewer() is not None:
         show_error(f"Embedding Game: {error_text(error)}")
 

@@ -252,7 +252,7 @@ class ReadingTask(QObject):
         self.changed.emit()
 
     def _on_source_read(self, result: Any) -> None:
-        """Pass a result to the function that takes it up; show an error of that."""
+        """Pass a result to the function that takes it up, and show its errors."""
         self._set_stage(None)
         try:
             self._then(result)
