@@ -4,7 +4,7 @@ import pytest
 from napari_embedding_game.papers.reproductions.metrics import (
     knn_accuracy,
     neighbor_recall,
-    true_energy,
+    all_pairs_energy,
 )
 
 
@@ -31,6 +31,6 @@ def test_knn_accuracy_of_parted_and_of_mixed_labels():
 @pytest.mark.parametrize("d", [2, 3])
 def test_true_energy_is_eq_1(make_problem, d):
     problem = make_problem(1500, d, 1, "fuzzy")
-    wanted = problem.twin.true_energy(problem.y.double(), 0.2)
-    found = true_energy(problem.edges, problem.y.numpy(), 0.2)
+    wanted = problem.twin.all_pairs_energy(problem.y.double(), 0.2)
+    found = all_pairs_energy(problem.edges, problem.y.numpy(), 0.2)
     assert found == pytest.approx(float(wanted), rel=1e-9)

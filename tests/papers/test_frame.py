@@ -127,13 +127,13 @@ def test_where_the_data_are_looked_for(tmp_path):
         read = Inputs(tmp_path).load(name).X
         assert read.shape == (30, 64)
         assert (read.min() >= 0, read.max()) == (True, 1)
-    told = Inputs(tmp_path).described("mnist, coil20")
+    told = Inputs(tmp_path).describe_files("mnist, coil20")
     assert str(tmp_path) not in told
     assert [each.split(",")[0] for each in told.split("; ")] == [
         "mnist_70k.npz",
         "coil20_32.npz",
     ]
-    assert Inputs().described("") == "none"
+    assert Inputs().describe_files("") == "none"
     for name, folder in (("words", tmp_path), ("coil20", None), ("mnist", "nowhere")):
         with pytest.raises(DataError, match=f"{SOURCES[name]}.*--data"):
             Inputs(folder and tmp_path / folder).load(name)
