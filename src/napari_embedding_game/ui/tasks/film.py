@@ -44,8 +44,8 @@ def write_film(
         Red, green, blue and opacity of each point in all frames, 0 to 1.
     path : Path
         The file to write.
-    facing : floating
-        Direction from which a 3-D map is seen, as for :func:`~.plots.project_to_plane`.
+    facing : (2, 3) floating
+        The view of a 3-D map: unit vectors to the right and up.
 
     Raises
     ------
