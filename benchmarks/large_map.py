@@ -355,7 +355,7 @@ class Person:
         yield "first letter in the search", lambda: box.textEdited.emit("q")
         yield "rename a cluster", lambda: session.clusters.rename(3, "T cells")
         yield "first letter after that", lambda: box.textEdited.emit("qq")
-        yield "brush on", self.dock.selection_controls.brush.click
+        yield "brush on", self.dock.selection_controls.brush_button.click
         yield "a stroke of the brush, 20 moves", self.brush
 
 

@@ -151,7 +151,7 @@ class Purposes:
             return
         mouse, layers = dock.mouse, dock.controller.scene.map_layers
         if mouse.tool != "brush":
-            self._press(dock.selection_controls.brush)
+            self._press(dock.selection_controls.brush_button)
         drawn = layers.projection()
         if drawn is None:
             return
@@ -165,7 +165,7 @@ class Purposes:
         )
         QTest.keyClick(self._canvas(), key)
         if mouse.tool == "brush" and self.rng.random() < 0.8:
-            self._press(dock.selection_controls.brush)
+            self._press(dock.selection_controls.brush_button)
 
     def _canvas(self) -> W.QWidget:
         return find_canvas_widget(self.window)

@@ -211,7 +211,7 @@ def brush(person: Person, film: Film) -> None:
 
 def lasso(person: Person, film: Film) -> None:
     """Draw around a part of the map."""
-    person.press(person.dock.selection_controls.lasso)
+    person.press(person.dock.selection_controls.lasso_button)
     _draw_circle(person, film, 90)
     person.press_escape()
 

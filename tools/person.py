@@ -247,7 +247,7 @@ class Person:
     def prepare_again(self) -> None:
         """Prepare the counts in another way."""
         with self.loading():
-            self.press(self.dock.data_controls.recipe_panel.apply)
+            self.press(self.dock.data_controls.recipe_panel.apply_button)
 
     def run(self) -> None:
         """Press Run, and watch to the end."""

@@ -171,7 +171,7 @@ def digits(person: Person, shoot: Shoot, folder: Path) -> None:
     person.look_away()
     shoot("pictures")
     person.press_escape()
-    person.press(person.dock.selection_controls.brush)
+    person.press(person.dock.selection_controls.brush_button)
     middle = person.canvas.rect().center()
     QTest.mousePress(person.canvas, LEFT, pos=middle)
     for step in range(12):
@@ -180,7 +180,7 @@ def digits(person: Person, shoot: Shoot, folder: Path) -> None:
     shoot("brush")
     QTest.mouseRelease(person.canvas, LEFT)
     person.rest(0.5)
-    person.press(person.dock.selection_controls.brush)
+    person.press(person.dock.selection_controls.brush_button)
     person.press_escape()
     for name, cluster in (("round and upright", first), ("others", second)):
         person.choose(cluster.id)

@@ -52,9 +52,9 @@ def painter(seen, session, monkeypatch):
 
 def test_a_stroke_becomes_the_selection(painter, seen, qtbot, session):
     dock, points, camera = seen.dock, seen.layers.points, seen.viewer.scene.camera
-    dock.selection_controls.lasso.click()
-    dock.selection_controls.brush.click()
-    assert not dock.selection_controls.lasso.isChecked()
+    dock.selection_controls.lasso_button.click()
+    dock.selection_controls.brush_button.click()
+    assert not dock.selection_controls.lasso_button.isChecked()
     assert dock.selection_controls.tool_hint.isVisible()
     before, center = points.data.copy(), camera.center
     painter.press(0, 8)
@@ -87,13 +87,13 @@ def keys_and_a_double_click_are_napari_s_once_it_is_put_away(painter, seen):
         if times == 1:
             seen.key(Qt.Key.Key_B)
             assert not select.tool_hint.isVisible()
-            assert not select.brush.isChecked()
+            assert not select.brush_button.isChecked()
             assert painter.stroke(20, 22) == [10, 15, 16]  # moves the picture
             seen.key(Qt.Key.Key_B)
-            assert select.brush.isChecked()
-            select.lasso.click()
+            assert select.brush_button.isChecked()
+            select.lasso_button.click()
             assert seen.dock.mouse.tool == "lasso"
-            select.lasso.click()
+            select.lasso_button.click()
 
 
 def test_whatever_is_drawn_can_be_painted(

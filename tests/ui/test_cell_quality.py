@@ -66,7 +66,7 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     assert numbers["min_counts"].value == numbers["max_genes"].value == 0  # no limit
     assert told.text().startswith("48 of 60 cells stay.")
     assert " ".join(recipe.fold.button.text().split()).endswith("left out")
-    load(recipe.apply.click)
+    load(recipe.apply_button.click)
     dataset = dock.workspace.session.dataset
     assert np.flatnonzero(~dataset.kept).tolist() == [0, 1, *range(50, 60)]
     assert (
@@ -212,7 +212,7 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     told = panel.state
     assert told.text().startswith("413 of 420 cells stay.")
     assert told.text().endswith("Doublets are found among those that stay.")
-    load(panel.apply.click)
+    load(panel.apply_button.click)
     assert canvas.plot.axes == ("Doublet scores",)
     n = len(dock.workspace.session.dataset.obs)
     assert told.text() == (
@@ -253,7 +253,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     panel = dock.data_controls.recipe_panel
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     panel.doublets.click()
-    load(panel.apply.click)
+    load(panel.apply_button.click)
     play()
     session, maps = dock.workspace.session, dock.workspace.map_tree
     before, told = session.dataset, panel.state.text()
@@ -279,7 +279,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     assert panel.fold.isVisibleTo(panel)
     assert panel.state.text() == told
     assert panel.numbers["n_comps"].value == 7
-    assert panel.apply.isVisibleTo(panel)
+    assert panel.apply_button.isVisibleTo(panel)
     assert dock.data_controls.batches.isVisibleTo(dock.data_controls)
     assert "day" in dock.data_controls.batches.choices
     assert dock.run_controls.stage.text().startswith("Opened.")
@@ -290,5 +290,5 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     maps.open("")
     dock.data_fold.set_expanded(True)
     panel.numbers["n_comps"].value = 5
-    load(panel.apply.click)
+    load(panel.apply_button.click)
     assert session.dataset.X.shape == (len(before.obs), 5)

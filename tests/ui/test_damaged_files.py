@@ -67,7 +67,7 @@ def test_a_damaged_file_does_no_harm_to_the_window(
         qtbot.waitUntil(lambda words=words: words in data.summary.text())
         qtbot.waitUntil(lambda: len(readers()) == 1)  # it is being started
         (reader,) = readers()
-        data.cancel.click()
+        data.cancel_button.click()
         qtbot.waitUntil(lambda it=reader: it not in readers())
         assert "40 rows" in data.summary.text()
         assert data.trouble.isHidden()

@@ -41,9 +41,9 @@ def test_reading_tells_its_stage_and_can_be_cancelled(
     source, before = Staged(dataset), session.dataset
     dock.controller.reading.load(source)
     qtbot.waitUntil(lambda: "Reading X" in dock.data_controls.summary.text())
-    assert dock.data_controls.cancel.isVisibleTo(dock.data_controls)
+    assert dock.data_controls.cancel_button.isVisibleTo(dock.data_controls)
     assert dock.data_controls.bar.value() == 40
-    dock.data_controls.cancel.click()
+    dock.data_controls.cancel_button.click()
     assert "40 rows" in dock.data_controls.summary.text()
     assert not dock.data_controls.bar.isVisibleTo(dock.data_controls)
     source.gate.set()
@@ -88,11 +88,11 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     assert "4 of 4" in panel.button.text()
     panel.set_expanded(True)
     panel.none.click()
-    assert panel.apply.isHidden()
+    assert panel.apply_button.isHidden()
     panel.filter.setText("red")
     panel.all.click()
     assert panel.list_ticked_columns() == ("red mean", "red sd")
-    load(panel.apply.click)
+    load(panel.apply_button.click)
     assert session.dataset.var_names == ("red mean", "red sd")
     assert "2 of 4" in panel.button.text()
     assert panel.filter.text() == ""  # it would filter none of what is listed now
@@ -110,7 +110,7 @@ def test_batches_are_offered_by_their_column_and_mixed(dock, session, load, tmp_
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     for day in ("day", None):
         data.batches.value = day
-        load(panel.apply.click)
+        load(panel.apply_button.click)
         assert session.dataset.provenance["recipe"]["batch_key"] == day
         assert ("Harmony mixed" in data.notes.text()) == (day is not None)
         assert data.batches.value == day  # "Prepare again" does the same
@@ -138,26 +138,26 @@ def test_what_was_not_read_leaves_the_former_wish(
     load(FileSource(tmp_path / "counts.npy"))
     recipe = dock.data_controls.recipe_panel
     recipe.numbers["min_genes"].value, recipe.numbers["n_comps"].value = 20, 7
-    load(recipe.apply.click)
+    load(recipe.apply_button.click)
     if how == "cancelled":
         waiting = Staged(None)
         dock.controller.reading.load(waiting)
-        dock.data_controls.cancel.click()
+        dock.data_controls.cancel_button.click()
         waiting.gate.set()
     else:
         recipe.numbers["min_genes"].value = 10_000
-        recipe.apply.click()
+        recipe.apply_button.click()
         qtbot.waitUntil(lambda: not dock.controller.reading.stage, timeout=10_000)
         assert "change that number" in dock.data_controls.trouble.text()
-    assert not recipe.apply.isHidden()
-    load(dock.data_controls.drop.click)
+    assert not recipe.apply_button.isHidden()
+    load(dock.data_controls.drop_box.click)
     assert session.dataset.X.shape == (60, 7)
     waiting = Staged(None)
     dock.controller.reading.load(waiting)
     dock.controller.reading.cancel()
     waiting.gate.set()
-    assert dock.data_controls.drop.isChecked()
-    assert not dock.data_controls.drop.isHidden()
+    assert dock.data_controls.drop_box.isChecked()
+    assert not dock.data_controls.drop_box.isHidden()
 
 
 def test_a_tube_of_cytometry_has_events(dock, load, read_here, tmp_path):

@@ -293,8 +293,8 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     )
     assert session.dataset is before
     assert dock.controller.reading.latest_request is None  # Run is of the data on show
-    assert not dock.data_controls.drop.isHidden()
-    load(dock.data_controls.drop.click)
+    assert not dock.data_controls.drop_box.isHidden()
+    load(dock.data_controls.drop_box.click)
     assert dock.data_controls.trouble.isHidden()
     assert source.asked == [(None, "error"), (None, "drop")]
     assert dock.data_controls.summary.text() == (
@@ -302,8 +302,8 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     )
     dock.controller.reading.load(other := Table(dataset))
     qtbot.waitUntil(lambda: not dock.data_controls.trouble.isHidden())
-    assert not dock.data_controls.drop.isChecked()  # as it is of the data on show
-    load(dock.data_controls.drop.click)
+    assert not dock.data_controls.drop_box.isChecked()  # as it is of the data on show
+    load(dock.data_controls.drop_box.click)
     assert other.asked == [(None, "error"), (None, "drop")]
 
 

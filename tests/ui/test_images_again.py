@@ -65,7 +65,9 @@ def desk(load, qtbot, answer, viewer, dock, session, tmp_path):
             answer(path)
             dock.data_controls.start_panel.ask_and_open_file()
             qtbot.waitUntil(
-                lambda: not dock.data_controls.cancel.isVisibleTo(dock.data_controls)
+                lambda: (
+                    not dock.data_controls.cancel_button.isVisibleTo(dock.data_controls)
+                )
             )
 
         @property

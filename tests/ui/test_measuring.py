@@ -286,7 +286,7 @@ def test_edited_labels_are_told_and_measured_again(
     told = "The labels 'cells' were edited since they were read"
     assert again.text.text().startswith(told)
     QTest.mouseClick(again.button, Qt.MouseButton.LeftButton)
-    QTest.mouseClick(dock.data_controls.cancel, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(dock.data_controls.cancel_button, Qt.MouseButton.LeftButton)
     assert not again.isHidden()  # nothing was read
     area = measured(loading(again.button), "area")
     assert area[0] > before[0]

@@ -86,11 +86,11 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     choose_space(load, dock, "X")
     panel = dock.data_controls.recipe_panel
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
-    load(panel.apply.click)
+    load(panel.apply_button.click)
     play()
     give_name(session, "T & NK")
     session.selection.select_cluster(session.clusters.clusters[0].id)
-    dock.selection_controls.embed.click()
+    dock.selection_controls.embed_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     n_inside = len(session.dataset.obs)
     dock.data_controls.breadcrumb.buttons[0].click()
@@ -98,11 +98,11 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     assert part.text() == f"T && NK ({n_inside} points)"  # else Qt shows no "&"
     way, whole = dock.data_controls.breadcrumb, session.snapshot.embedding
     session.selection.select_points(np.arange(3))
-    dock.selection_controls.embed.click()
+    dock.selection_controls.embed_button.click()
     assert "too few" in dock.data_controls.trouble.text()
     assert len(session.dataset.obs) == 60
     session.selection.select_points(np.arange(25))
-    dock.selection_controls.embed.click()
+    dock.selection_controls.embed_button.click()
     assert dock.data_controls.trouble.isHidden()
     qtbot.waitUntil(lambda: session.state == "finished")
     part = set(session.dataset.obs.index)
@@ -121,12 +121,12 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     assert named(session, "naive") == cells
     dock.data_fold.set_expanded(True)
     panel.numbers["min_genes"].value = 19  # which leaves out the same cells
-    load(panel.apply.click)
+    load(panel.apply_button.click)
     way.buttons[0].click()
     assert panel.numbers["min_genes"].value == 19
     way.parts.menu().actions()[1].trigger()
     panel.numbers["n_comps"].value = 6
-    load(panel.apply.click)
+    load(panel.apply_button.click)
     assert session.dataset.X.shape == (25, 6)
     assert set(session.dataset.obs.index) == part
     play()
@@ -170,7 +170,10 @@ def test_genes_in_rows_are_asked_about_and_transposed(
     table.insert(0, "biotype", "protein_coding")
     table.to_csv(tmp_path / "matrix.csv")
     load(lambda: dock.choose(tmp_path / "matrix.csv"))
-    asked, button = dock.data_controls.genes_in_rows, dock.data_controls.transpose
+    asked, button = (
+        dock.data_controls.genes_in_rows,
+        dock.data_controls.transpose_button,
+    )
     assert "The rows of matrix.csv look like genes" in asked.text()
     assert "look like genes" not in dock.data_controls.notes.text()  # once is enough
     assert (
@@ -180,7 +183,7 @@ def test_genes_in_rows_are_asked_about_and_transposed(
     dock.controller.reading.load(make_source(tmp_path / "matrix.csv"))
     assert asked.isHidden()
     assert button.isHidden()  # it would turn what is being read
-    dock.data_controls.cancel.click()
+    dock.data_controls.cancel_button.click()
     assert not asked.isHidden()
     load(button.click)
     assert asked.isHidden()
@@ -216,7 +219,7 @@ def test_clusters_of_counts_prepared_again_have_no_gaps_in_their_numbers(
 
     def prepare_and_run(n_comps, n_landmarks):
         panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, n_comps
-        load(panel.apply.click)
+        load(panel.apply_button.click)
         session.settings.n_landmarks = n_landmarks
         play()
         return [cluster.id for cluster in session.clusters.clusters]
@@ -229,7 +232,7 @@ def test_the_title_of_a_map_between_others_can_be_read(play, qtbot, dock, sessio
     play()
     for n_points in (30, 20):
         session.selection.select_points(np.arange(n_points))
-        dock.selection_controls.embed.click()
+        dock.selection_controls.embed_button.click()
         qtbot.waitUntil(lambda n=n_points: session.state == "finished")
     way = dock.data_controls.breadcrumb
     way.buttons[-1].click()
@@ -265,7 +268,7 @@ def item_of(dock, name):
 def embed_without(dock, name):
     """Untick a column, and press Read again."""
     item_of(dock, name).setCheckState(Qt.CheckState.Unchecked)
-    dock.data_controls.columns_panel.apply.click()
+    dock.data_controls.columns_panel.apply_button.click()
 
 
 def told(qtbot, dock):
@@ -320,7 +323,7 @@ def test_a_table_without_names_that_was_sorted_is_refused(
     ):
         csv_of(path, other)
         dock.data_controls.columns_panel.set_columns(list("abcd"), list("abcd"))
-        dock.data_controls.columns_panel.apply.click()
+        dock.data_controls.columns_panel.apply_button.click()
         if "column b" in why:
             embed_without(dock, "b")
         assert f"since it was read: {why}" in told(qtbot, dock)
@@ -355,7 +358,7 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     assert columns.role.value == "groups"
     columns.role.value = "samples"
     assert item_of(dock, "state").text() == "state  ·  samples"
-    load(columns.apply.click)
+    load(columns.apply_button.click)
     # The map and its names stay, and what samples are follows.
     assert session.snapshot is shown
     assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
@@ -370,7 +373,7 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
         item_of(dock, name).setSelected(True)
     assert columns.role.value is None
     columns.role.value = "ids"
-    load(columns.apply.click)
+    load(columns.apply_button.click)
     assert session.dataset.var_names == tuple("abcd")
     roles = {"grade": "ids", "kit_id": "ids", "cell_id": "ids", "state": "samples"}
     assert session.dataset.roles == roles
@@ -378,7 +381,7 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     # A text can be no number, which is said; what was read stays.
     item_of(dock, "state").setSelected(True)
     columns.role.value = "numbers"
-    columns.apply.click()
+    columns.apply_button.click()
     assert session.dataset.roles == roles
     archive.save_session(
         dock.workspace.map_tree.to_saved_session(), saved := tmp_path / "map.zip"
@@ -397,7 +400,7 @@ def test_what_genes_hold_is_said_and_can_be_corrected(
     columns.button.click()
     assert columns.gene_kind.value == "counts"
     columns.gene_kind.value = "logarithms"
-    load(columns.apply.click)
+    load(columns.apply_button.click)
     assert session.snapshot is shown
     assert dock.data_controls.summary.text().endswith("\nGenes: logarithms of counts.")
     one = session.dataset.expression.dense_column(0)
@@ -406,7 +409,7 @@ def test_what_genes_hold_is_said_and_can_be_corrected(
         dock.workspace.map_tree.to_saved_session(), saved := tmp_path / "map.zip"
     )
     columns.gene_kind.value = "counts"
-    load(columns.apply.click)
+    load(columns.apply_button.click)
     usual = np.log1p(1e4 * one / X.sum(axis=1))
     np.testing.assert_allclose(
         session.dataset.expression.dense_column(0), usual, rtol=1e-5

@@ -107,10 +107,10 @@ def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
     nuclei.visible = True
     session.selection.clear()
     session.selection.select_points(np.array([24]))
-    dock.selection_controls.show_objects.click()
+    dock.selection_controls.show_objects_button.click()
     assert viewer.scene.camera.center[1:] == (33.0, 33.0)
     session.selection.select_points(np.array([0, 24]))
-    dock.selection_controls.show_objects.click()
+    dock.selection_controls.show_objects_button.click()
     middle = session.dataset.objects.centers[[0, 24]].mean(axis=0)
     assert viewer.scene.camera.center[1:] == tuple(middle)
     session.selection.clear()
@@ -197,7 +197,7 @@ def a_lasso_with_the_mouse(seen, session):
     for key in (SHIFT, NONE):
         if key == NONE:
             session.selection.clear()
-            seen.dock.selection_controls.lasso.click()
+            seen.dock.selection_controls.lasso_button.click()
         before, pixels = camera.center, seen.pixels(corners)
         seen.press(pixels, key)
         assert overlay.line
@@ -221,7 +221,7 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     monkeypatch.setattr(mouse, "BRUSH_RADIUS", 12)
     for is_stack in (False, True):
         layer = select_over_the_image(qtbot, seen, session, is_stack)
-        seen.dock.selection_controls.brush.click()
+        seen.dock.selection_controls.brush_button.click()
         seen.viewer.layers.remove(layer)
 
 
@@ -256,7 +256,7 @@ def select_over_the_image(qtbot, seen, session, is_stack):
     viewer.scene.camera.center = 20.0, 20.0
     below = (31, -1), (31, 5), (39, 5), (39, -1)
     assert drag(*below, key=SHIFT | CONTROL) == [1, 2, 6, 7, 21]
-    dock.selection_controls.brush.click()
+    dock.selection_controls.brush_button.click()
     assert drag((28, 13), (28, 39)) == [13]  # in one move
     assert drag((1, 1), (1, 17)) == [1, 2, 3]
     assert drag((19, 19), (19, 20), key=SHIFT) == [1, 2, 3, 13]
@@ -364,7 +364,7 @@ def drag_a_cluster(qtbot, seen, session, way):
     assert np.array_equal(spring.rows, rows)
     assert seen.dock.overlay.isVisible()
     assert (
-        not seen.dock.selection_controls.release.isVisible()
+        not seen.dock.selection_controls.release_button.isVisible()
     )  # nothing stays held yet
     if way == "Escape":
         seen.key(Qt.Key.Key_Escape)
@@ -391,14 +391,14 @@ def drag_a_landmark(qtbot, seen, session):
     )
     assert seen.dock.selection_controls.by_hand.text() == "By hand: 1 landmark pinned."
     assert session.selection.is_empty
-    QTest.mouseClick(seen.dock.selection_controls.release, LEFT)
+    QTest.mouseClick(seen.dock.selection_controls.release_button, LEFT)
     assert not session.hand.forces
     assert not seen.dock.selection_controls.by_hand.isVisible()
 
 
 def test_a_map_at_rest_is_chosen_from_and_moved_by_hand(qtbot, seen, session):
     a_lasso_with_the_mouse(seen, session)
-    seen.dock.selection_controls.lasso.click()  # put away
+    seen.dock.selection_controls.lasso_button.click()  # put away
     session.selection.clear()
     for gives_up in (True, False):
         drag_by_its_name(qtbot, seen, session, gives_up)
@@ -409,26 +409,26 @@ def test_a_map_at_rest_is_chosen_from_and_moved_by_hand(qtbot, seen, session):
 
 
 def held_points_are_let_go_by_buttons(qtbot, hand, session):
-    assert not hand.hold_points.isVisible()
+    assert not hand.hold_button.isVisible()
     session.selection.select_points(np.arange(5))
-    QTest.mouseClick(hand.hold_points, LEFT)
+    QTest.mouseClick(hand.hold_button, LEFT)
     assert hand.by_hand.text() == "By hand: 5 points held."
     qtbot.waitUntil(lambda: len(session.run.played.forced) == 1)
     session.selection.clear()
-    assert not hand.hold_points.isVisible()
-    assert hand.release_points.isVisible()
-    QTest.mouseClick(hand.release_points, LEFT)
+    assert not hand.hold_button.isVisible()
+    assert hand.release_button.isVisible()
+    QTest.mouseClick(hand.release_button, LEFT)
     assert hand.by_hand.text() == ""
     session.settings.method = "pca"
     session.selection.select_points(np.arange(5))
-    assert hand.hold_points.isHidden()
+    assert hand.hold_button.isHidden()
     assert hand.message.text().startswith("Only a game")
 
 
 def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     points, button = (
         dock.controller.scene.map_layers.points,
-        dock.selection_controls.neighbors,
+        dock.selection_controls.neighbors_button,
     )
     assert not button.isVisible()
     # 3 and 23 lie where the others are that they are not like.

@@ -72,7 +72,7 @@ class ColumnsPanel(FoldingSection):
         self.role = ChoiceBox(ROLE_TIP, self._set_selected_roles)
         self.all = push_button("All", "", lambda: self._tick_visible_items(CHECKED))
         self.none = push_button("None", "", lambda: self._tick_visible_items(UNCHECKED))
-        self.apply = push_button(
+        self.apply_button = push_button(
             "Read again",
             "Read the data again in this way.",
             self._on_read_again_clicked,
@@ -82,7 +82,7 @@ class ColumnsPanel(FoldingSection):
         self._form = form_layout(
             ("Take for", self.role), ("Genes hold", self.gene_kind)
         )
-        buttons = equal_width_box(self.all, self.none, self.apply)
+        buttons = equal_width_box(self.all, self.none, self.apply_button)
         super().__init__("Columns", search, self._form, buttons)
         self.list.itemChanged.connect(self._update_choices)
         self.list.itemSelectionChanged.connect(self._update_choices)
@@ -198,7 +198,7 @@ class ColumnsPanel(FoldingSection):
         )
         count = f"{n_chosen} of {n_all}" if n_all else self.list.count()
         self.set_title(f"Columns  ·  {count}")
-        self.apply.setVisible(n_chosen > 0 or not n_all)
+        self.apply_button.setVisible(n_chosen > 0 or not n_all)
 
 
 def _can_be_ticked(item: QListWidgetItem) -> bool:

@@ -99,7 +99,7 @@ class DataControls(QWidget):
         self.title, self.summary = TextLabel(TITLE, "title"), TextLabel()
         self.bar = slim_progress_bar()
         tip = "Stop reading; what was loaded before stays."
-        self.cancel = push_button("Cancel", tip, reading.cancel)
+        self.cancel_button = push_button("Cancel", tip, reading.cancel)
         self.space = ChoiceBox(
             SPACE_TIP,
             lambda space: reading.reload_with_options(
@@ -109,10 +109,10 @@ class DataControls(QWidget):
         self.batches = ChoiceBox(BATCHES_TIP, self._on_batches_chosen)
         self.notes, self.trouble = TextLabel(), TextLabel(role="error")
         self.genes_in_rows = TextLabel(role="warning")
-        self.transpose = push_button(
+        self.transpose_button = push_button(
             "Transpose", TRANSPOSE_TIP, self._on_transpose_clicked
         )
-        self.drop = check_box(DROP, DROP_TIP, self._on_drop_toggled)
+        self.drop_box = check_box(DROP, DROP_TIP, self._on_drop_toggled)
         self.start_panel = StartPanel(reading, self.load_selected_layer)
         self.others = FoldingSection("Open other data", self.start_panel)
         self.breadcrumb = Breadcrumb(reading.workspace)
@@ -181,12 +181,19 @@ class DataControls(QWidget):
 
     def _lay_out_controls(self) -> None:
         """Place all controls from top to bottom."""
-        self._progress = widget_with_layout(horizontal_box(self.bar, self.cancel))
+        self._progress = widget_with_layout(
+            horizontal_box(self.bar, self.cancel_button)
+        )
         spaces, batches = ("Space", self.space), ("Mix batches of", self.batches)
         self._form = form_layout(spaces, batches)
         read = self.title, self.summary, self._progress, self._form
         messages = self.notes, self.join_panel, self.trouble
-        options = self.genes_in_rows, self.transpose, self.drop, self.recipe_panel
+        options = (
+            self.genes_in_rows,
+            self.transpose_button,
+            self.drop_box,
+            self.recipe_panel,
+        )
         folds = self.columns_panel, self.measure_panel, self.others
         parts = *read, *messages, *options, *folds
         self.setLayout(vertical_box(*parts, spacing=5))
@@ -246,16 +253,16 @@ class DataControls(QWidget):
                 self._offer_read_options(read)
             else:
                 return  # the chosen options are being read
-            with QSignalBlocker(self.drop):
-                self.drop.setChecked(bool(drops))
-            self.drop.setVisible(bool(drops or is_refused))
+            with QSignalBlocker(self.drop_box):
+                self.drop_box.setChecked(bool(drops))
+            self.drop_box.setVisible(bool(drops or is_refused))
 
     def _withdraw_offers(self) -> None:
         """Hide all options: other data are read, or the source of these is unknown."""
         self._offer_spaces([])
         self._form.setRowVisible(self.batches, False)
         self.genes_in_rows.show_text()
-        for widget in (self.transpose, self.columns_panel):
+        for widget in (self.transpose_button, self.columns_panel):
             widget.hide()
         self.join_panel.refresh()
         self.recipe_panel.withdraw_offer()
@@ -276,8 +283,8 @@ class DataControls(QWidget):
         asks = loaded.has_genes_in_rows and not is_turned
         question = GENES_IN_ROWS.format(dataset.name) if asks else ""
         self.genes_in_rows.show_text(question)
-        self.transpose.setText("Transpose back" if is_turned else "Transpose")
-        self.transpose.setVisible(asks or is_turned)
+        self.transpose_button.setText("Transpose back" if is_turned else "Transpose")
+        self.transpose_button.setVisible(asks or is_turned)
         mixed = options.batch_key if recipe is None else recipe.batch_key
         if self.recipe_panel.shows_limits_of(
             loaded.quality
@@ -329,7 +336,7 @@ class DataControls(QWidget):
         is_free = self._session.dataset is None and not self.find_first_step()[0]
         for button, is_next in (
             (self.start_panel.open_button, is_free),
-            (self.transpose, not self.genes_in_rows.isHidden()),
+            (self.transpose_button, not self.genes_in_rows.isHidden()),
         ):
             set_role(button, "main" if is_next else "")
         self._update_summary()

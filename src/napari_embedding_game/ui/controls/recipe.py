@@ -76,8 +76,12 @@ class RecipePanel(QWidget):
         parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
         self.fold = FoldingSection("Quality control", *parts)
         preparation = FoldingSection("Preparation", self._make_number_form(PREPARATION))
-        self.apply = push_button("Prepare again", PREPARE_TIP, self._on_apply_clicked)
-        self.setLayout(vertical_box(self.offer, self.fold, preparation, self.apply))
+        self.apply_button = push_button(
+            "Prepare again", PREPARE_TIP, self._on_apply_clicked
+        )
+        self.setLayout(
+            vertical_box(self.offer, self.fold, preparation, self.apply_button)
+        )
         for name in LIMITS:
             self.numbers[name].changed.connect(self._update_left_out_counts)
         batches.changed.connect(self._update_left_out_counts)
@@ -104,7 +108,7 @@ class RecipePanel(QWidget):
         if self.shows_limits_of(quality):
             return  # the same cells: typed numbers stay
         self.offer.show_text("" if applied else OFFER)
-        self.apply.setVisible(applied is not None)
+        self.apply_button.setVisible(applied is not None)
         self.fold.setVisible(quality is not None)
         previous, self._quality = self._quality, quality
         if quality is not None:

@@ -52,25 +52,37 @@ class SelectionControls(QWidget):
         def button(text: str, key: str) -> QPushButton:
             return push_button(text, TIPS[key], actions[key])
 
-        self.lasso, self.brush = button("Lasso", "lasso"), button("Brush", "brush")
-        self.embed = button("Map these", "embed")
-        self.show_objects = button("Show in image", "objects")
-        self.hold, self.release = button("Hold", "hold"), button("Free", "free")
-        self.neighbors = push_button("True neighbours", TIPS["neighbors"])
-        self.neighbors.pressed.connect(partial(actions["neighbors"], True))
-        self.neighbors.released.connect(partial(actions["neighbors"], False))
+        self.lasso_button, self.brush_button = (
+            button("Lasso", "lasso"),
+            button("Brush", "brush"),
+        )
+        self.embed_button = button("Map these", "embed")
+        self.show_objects_button = button("Show in image", "objects")
+        self.hold_button, self.release_button = (
+            button("Hold", "hold"),
+            button("Free", "free"),
+        )
+        self.neighbors_button = push_button("True neighbours", TIPS["neighbors"])
+        self.neighbors_button.pressed.connect(partial(actions["neighbors"], True))
+        self.neighbors_button.released.connect(partial(actions["neighbors"], False))
         self.message, self.tool_hint = TextLabel(), TextLabel()
         self.by_hand = TextLabel()
-        self.lasso.setCheckable(True)
-        self.brush.setCheckable(True)
+        self.lasso_button.setCheckable(True)
+        self.brush_button.setCheckable(True)
         self.tools = widget_with_layout(
-            vertical_box(equal_width_box(self.lasso, self.brush), self.tool_hint)
+            vertical_box(
+                equal_width_box(self.lasso_button, self.brush_button), self.tool_hint
+            )
         )
         """The tools that select points on the map."""
-        self.held_row = widget_with_layout(horizontal_box(self.by_hand, self.release))
+        self.held_row = widget_with_layout(
+            horizontal_box(self.by_hand, self.release_button)
+        )
         """A summary of the held points, and the button to free them."""
-        buttons = equal_width_box(self.embed, self.neighbors, self.hold)
-        self.setLayout(vertical_box(buttons, self.show_objects, self.message))
+        buttons = equal_width_box(
+            self.embed_button, self.neighbors_button, self.hold_button
+        )
+        self.setLayout(vertical_box(buttons, self.show_objects_button, self.message))
         connect = Connections(self).connect
         connect(self.update_buttons, session.state_changed, self._linked.changed)
         connect(self._on_hand_changed, session.hand.changed, session.settings.changed)
@@ -79,11 +91,12 @@ class SelectionControls(QWidget):
     def update_buttons(self, *event: object) -> None:
         """Show the buttons that can be used with a selection in the present state."""
         snapshot, state = self._session.snapshot, self._session.state
-        self.show_objects.setVisible(self._linked.current is not None)
-        self.hold.setVisible(self._is_game)
+        self.show_objects_button.setVisible(self._linked.current is not None)
+        self.hold_button.setVisible(self._is_game)
         has_neighbors = snapshot is not None and snapshot.neighbors is not None
-        if not self.neighbors.isDown():  # hidden while down, it would never be released
-            self.neighbors.setVisible(has_neighbors and state in RESTING_STATES)
+        # A button that is hidden while down would never be released.
+        if not self.neighbors_button.isDown():
+            self.neighbors_button.setVisible(has_neighbors and state in RESTING_STATES)
         self.message.show_text(
             self._neighbors_message or ("" if self._is_game else NO_HAND)
         )
@@ -93,13 +106,13 @@ class SelectionControls(QWidget):
         hand = self._session.hand
         self._is_game = is_game(self._session.settings.value)
         self.by_hand.show_text(hand.describe_forces())
-        self.release.setVisible(bool(hand.forces and hand.describe_forces()))
+        self.release_button.setVisible(bool(hand.forces and hand.describe_forces()))
         self.update_buttons()
 
     def show_active_tool(self, tool: str) -> None:
         """Check the button of the mouse's tool and show the tool's tip; "" for none."""
-        self.lasso.setChecked(tool == "lasso")
-        self.brush.setChecked(tool == "brush")
+        self.lasso_button.setChecked(tool == "lasso")
+        self.brush_button.setChecked(tool == "brush")
         self.tool_hint.show_text(TIPS.get(tool, ""))
 
     def show_neighbors_message(self, text: str) -> None:
