@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.papers.reproductions.metrics import (
+    all_pairs_energy,
     knn_accuracy,
     neighbor_recall,
-    all_pairs_energy,
 )
 
 
