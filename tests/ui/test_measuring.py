@@ -207,13 +207,13 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
         ("scale", (1, 1), "has a pixel size of 1, and 'cells' of 0.325"),
     ):
         setattr(viewer.layers["DNA"], name, value)
-        panel.refresh()
+        panel.update_to_layers()
         assert reason in panel.images_box.itemAt(0).widget().text()
         assert ticked(panel) == []
     one = viewer.layers["DNA"]
     one.units, viewer.layers["cells"].units = ("nm", "nm"), ("um", "um")
     one.scale, one.translate = (325, 325), 1_000 * np.array(laid["translate"])
-    panel.refresh()
+    panel.update_to_layers()
     assert ticked(panel) == ["DNA"]
     one.shear = viewer.layers["cells"].shear = [0.5]
     loading(panel.measure_button)

@@ -212,7 +212,9 @@ class MapLayers:
                 )
                 is_immediate = is_immediate or snapshot.finished or corners is not None
                 self.frame.follow_extent(seen, is_immediate=is_immediate)
-            self.frame.write_world_positions(embedding, self.points.data, self._axes)
+            self.frame.write_world_positions(
+                embedding, self.points.data, self._layer_axes
+            )
         was_blank = self._is_blank
         self._pictures[POINTS_NAME].show_points(
             style, self._world_point_size, is_moved=is_new
@@ -242,7 +244,7 @@ class MapLayers:
             layer.units = self.points.units
             self._insert_layer(layer, self.points if name == REFERENCE else None)
             picture = self._pictures[name] = MapPicture(self._viewer, layer)
-        picture.layer.data[:, self._axes] = world
+        picture.layer.data[:, self._layer_axes] = world
         picture.show_points(style, self._world_point_size)
 
     def find_points_layer(self, name: str) -> Points | None:
@@ -271,7 +273,7 @@ class MapLayers:
                 # napari slices no hidden layer, and its next thumbnail would read rows
                 # that are gone.
                 layer.set_view_slice()
-        layer.data[:, self._axes] = positions
+        layer.data[:, self._layer_axes] = positions
         refresh_layer(self._viewer, layer)
 
     def _update_landmark_colors(self, event: object = None) -> None:
@@ -383,7 +385,7 @@ class MapLayers:
         if self.points is not None:
             camera = self._viewer.scene.camera
             position = np.asarray(self.points.data_to_world(self.points.data[row]))
-            camera.center = tuple([0.0, *position[self._axes].tolist()][-3:])
+            camera.center = tuple([0.0, *position[self._layer_axes].tolist()][-3:])
             camera.zoom = max(camera.zoom, NEAR * SIDE / self.frame.side)
 
     def note_layer_with_data(self, layer: Layer) -> bool:
@@ -462,7 +464,7 @@ class MapLayers:
         """
         drawn = layer_projection(self._viewer, self.points)
         assert drawn is not None
-        ends = ends[:, self._axes]
+        ends = ends[:, self._layer_axes]
         sides = zip(ends.min(axis=0), ends.max(axis=0), strict=True)
         return drawn.to_pixels(np.array(list(product(*sides))))
 
@@ -482,7 +484,7 @@ class MapLayers:
         return 3 if self.is_shown_in_3d else 2
 
     @property
-    def _axes(self) -> list[int]:
+    def _layer_axes(self) -> list[int]:
         """The axes of the map's layers along [depth,] rows and columns."""
         n_axes = self._n_axes if self.points is None else self.points.ndim
         if self._viewer.dims.ndim < n_axes:  # there are no layers yet
@@ -546,7 +548,7 @@ class MapLayers:
 
     def _box_corners(self) -> NDArray[np.float32]:
         """Return first and last corner (2, d) of the box in the layers' coordinates."""
-        axes, half = self._axes, self.frame.side / 2
+        axes, half = self._layer_axes, self.frame.side / 2
         corners = np.empty((2, len(axes)), np.float32)
         depth = np.array([[-half], [half]])
         corners[:, axes] = np.hstack([depth, self.frame.corners])[:, -len(axes) :]

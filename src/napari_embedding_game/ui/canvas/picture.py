@@ -233,7 +233,7 @@ class MapPicture:
         scene = find_layer_visual(self._viewer, layer)
         if self._given_style != (style, size):
             self._given_style = style, size
-            self._apply_style()
+            self._write_style_to_layer()
         elif not is_moved:
             return
         if was_blank:
@@ -244,7 +244,7 @@ class MapPicture:
         self._repaint_soon.cancel()
         self._paint_now()
 
-    def _apply_style(self) -> None:
+    def _write_style_to_layer(self) -> None:
         """Write the given style into the layer, with sizes that somebody has set."""
         style, size = self._given_style or (None, 1.0)
         if style is not None:
@@ -260,7 +260,7 @@ class MapPicture:
             self._set_colors, (style, size) = colors, self._given_style
             rgba = np.array(colors, np.float32)
             self._given_style = replace(style, colors=rgba), size
-            self._apply_style()
+            self._write_style_to_layer()
             self._repaint_soon.throttle()
             self._points_colored(rgba)
 
@@ -268,7 +268,7 @@ class MapPicture:
         """Adopt sizes that a person or plugin has set in the layer."""
         if self._given_style is not None:
             self._own_sizes = np.array(self.layer.size) / self._given_style[0].sizes
-            self._apply_style()
+            self._write_style_to_layer()
             self._repaint_soon.throttle()
 
     def _on_symbols_or_borders_set(self, event: object = None) -> None:
@@ -330,9 +330,9 @@ class MapPicture:
                 style = replace(style, colors=np.zeros_like(style.colors))
             else:
                 points, style = points[layer.shown], style.select_rows(layer.shown)
-        self._ratio = ratio = scene.canvas.devicePixelRatioF()
+        self._ratio = pixel_ratio = scene.canvas.devicePixelRatioF()
         return partial(
-            paint_points, points, style, projection, layer.opacity, ratio, MARGIN
+            paint_points, points, style, projection, layer.opacity, pixel_ratio, MARGIN
         )
 
     def _show_painted_image(self, painted: PaintedImage) -> None:
@@ -408,7 +408,7 @@ def paint_points(
     style: PointStyle,
     projection: Projection,
     opacity: float = 1.0,
-    ratio: float = 1.0,
+    pixel_ratio: float = 1.0,
     margin: float = 0.0,
 ) -> PaintedImage:
     """Return a picture of points (N, 2) on an upright plane, or of (N, 3) in space.
@@ -419,7 +419,7 @@ def paint_points(
     ----------
     positions : array
         Positions along the displayed axes.
-    ratio : float
+    pixel_ratio : float
         Screen pixels per canvas pixel, along one side.
     margin : float
         Canvas pixels that are painted around the canvas of a plane.
@@ -429,7 +429,7 @@ def paint_points(
         margin if projection.view_direction is None else 0.0
     )
     x, y, width, height = np.add(projection.canvas_box, widen).tolist()
-    shape = max(1, round(height * ratio)), max(1, round(width * ratio))
+    shape = max(1, round(height * pixel_ratio)), max(1, round(width * pixel_ratio))
     pixels = np.array([width / shape[1], height / shape[0]])
     middle = positions[:: 1 + len(positions) // CENTER_SAMPLE].mean(axis=0, dtype=float)
     begin = (projection.to_pixels(middle[None])[0] - [x, y]) / pixels
@@ -446,7 +446,7 @@ def paint_points(
         style = replace(style, sizes=(style.sizes * zooms).astype(np.float32))
         depth = positions @ projection.view_direction
         positions = ((projection.to_pixels(positions) - [x, y]) / pixels)[:, ::-1]
-    largest = MAX_DISC * ratio / max(abs(lines[1][0]), 1e-9)
+    largest = MAX_DISC * pixel_ratio / max(abs(lines[1][0]), 1e-9)
     points = positions, np.minimum(style.sizes, largest), style.colors
     if len(positions) > n_most:
         args = lines, shape, is_on_top, opacity, n_most

@@ -264,7 +264,7 @@ class DataControls(QWidget):
         self.genes_in_rows.show_text()
         for widget in (self.transpose_button, self.columns_panel):
             widget.hide()
-        self.join_panel.refresh()
+        self.join_panel.update_to_layers()
         self.recipe_panel.withdraw_offer()
         self._mark_next_button()
 
@@ -278,7 +278,7 @@ class DataControls(QWidget):
         """Offer the options with which the source can be read again."""
         dataset, options = loaded.dataset, loaded.options
         recipe, is_turned = options.recipe, options.transposed
-        self.join_panel.refresh()
+        self.join_panel.update_to_layers()
         self._offer_spaces(loaded.spaces, options.space or dataset.space)
         asks = loaded.has_genes_in_rows and not is_turned
         question = GENES_IN_ROWS.format(dataset.name) if asks else ""

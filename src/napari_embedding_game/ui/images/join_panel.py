@@ -46,8 +46,8 @@ class JoinPanel(LayerPanel):
             box.changed.connect(self._on_column_or_picture_chosen)
         self.box.addLayout(self._form)
         self.box.addWidget(self.text)
-        self.refresh_on_layer_changes()
-        self.refresh()
+        self.update_on_layer_changes()
+        self.update_to_layers()
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class JoinPanel(LayerPanel):
         read = self._reading.shown_read_result
         return NO_JOIN if read is None or read.join is None else read.join
 
-    def refresh(self, event: object = None) -> None:
+    def update_to_layers(self, event: object = None) -> None:
         """Offer the present layers, columns and pictures, and show the join."""
         read = self._reading.shown_read_result
         is_table = read is not None and isinstance(read.source, TABLES)

@@ -23,19 +23,19 @@ class LayerPanel(QWidget):
         self.box = vertical_box()
         self.setLayout(self.box)
         self._connections = Connections(self)
-        self._refresh_throttler = qdebounced(self.refresh, 0, parent=self)
+        self._update_throttler = qdebounced(self.update_to_layers, 0, parent=self)
 
-    def refresh(self, event: object = None) -> None:
+    def update_to_layers(self, event: object = None) -> None:
         """Update the panel to the present layers."""
 
-    def refresh_on_layer_changes(self, *signals: Any) -> None:
+    def update_on_layer_changes(self, *signals: Any) -> None:
         """Refresh soon after layers were added or removed, and after the signals.
 
         The delay lets napari finish a layer, and add further layers.
         """
         hear, layers = self._connections.connect, self._viewer.layers.events
-        hear(self.refresh_soon, layers.inserted, layers.removed, *signals)
+        hear(self.update_to_layers_soon, layers.inserted, layers.removed, *signals)
 
-    def refresh_soon(self, event: object = None) -> None:
+    def update_to_layers_soon(self, event: object = None) -> None:
         """Refresh once the present event is handled."""
-        self._refresh_throttler.throttle()
+        self._update_throttler.throttle()

@@ -147,11 +147,11 @@ def add_labels_of_mask(
     return layer
 
 
-def add_source_layers(viewer: napari.Viewer, loaded: ReadResult) -> ObjectLayers:
+def add_source_layers(viewer: napari.Viewer, read_result: ReadResult) -> ObjectLayers:
     """Add the image and the labels of a read source as layers, and return them."""
-    image = viewer.add_image(loaded.image, name=PICTURE_NAME)
+    image = viewer.add_image(read_result.image, name=PICTURE_NAME)
     labels = viewer.add_labels(
-        loaded.labels, name=OBJECTS_NAME, opacity=OBJECTS_OPACITY
+        read_result.labels, name=OBJECTS_NAME, opacity=OBJECTS_OPACITY
     )
     return ObjectLayers(labels, (image,))
 

@@ -143,10 +143,10 @@ class MeasurePanel(LayerPanel):
         for part in (self._body, self.text, self.measure_button):
             self.box.addWidget(part)
         hear, layers = self._connections.connect, viewer.layers
-        hear(self.refresh, layers.events.inserted, layers.events.removed)
-        hear(self.refresh, layers.selection.events.changed)
+        hear(self.update_to_layers, layers.events.inserted, layers.events.removed)
+        hear(self.update_to_layers, layers.selection.events.changed)
         hear(self._update_choices, session.dataset_changed)
-        self.refresh()
+        self.update_to_layers()
 
     @property
     def can_measure(self) -> bool:
@@ -160,7 +160,7 @@ class MeasurePanel(LayerPanel):
         is_flat = labels is None or finest_pixels(labels).ndim < 3
         return "z" if is_flat else self.axis_choice.value
 
-    def refresh(self, event: object = None) -> None:
+    def update_to_layers(self, event: object = None) -> None:
         """Offer the present layers as objects, preferring the selected layer."""
         images, labels = (
             selectable_image_layers(self._viewer),
@@ -175,7 +175,7 @@ class MeasurePanel(LayerPanel):
         for layer in (*images, *labels):
             for name in (*TRANSFORM_FIELDS, "data", "name", "blending"):
                 event = getattr(layer.events, name)
-                self._layer_connections.connect(self.refresh_soon, event)
+                self._layer_connections.connect(self.update_to_layers_soon, event)
         self._update_choices()
         self.objects_changed.emit()
 

@@ -107,7 +107,7 @@ class RelinkPanel(LayerPanel):
         self.box.addWidget(self.text)
         self.box.addWidget(self.button)
         self._opening = JobRunner(self, self._on_folder_opened, self._on_opening_failed)
-        self.refresh_on_layer_changes(self._viewer.layers.selection.events.changed)
+        self.update_on_layer_changes(self._viewer.layers.selection.events.changed)
         hear = self._connections.connect
         hear(self._on_linked_layers_changed, linked_layers.changed)
         hear(self._on_dataset_changed, session.dataset_changed)
@@ -139,7 +139,7 @@ class RelinkPanel(LayerPanel):
                     image
                 )  # once, also where it became several layers
 
-    def refresh(self, event: object = None) -> None:
+    def update_to_layers(self, event: object = None) -> None:
         """Link layers that were missing, and unlink layers that are gone."""
         linked_layers, dataset = self._linked, self._session.dataset
         linked, layers = linked_layers.current, self._viewer.layers
@@ -226,7 +226,7 @@ class RelinkPanel(LayerPanel):
                 )
                 self._of_labels.connect(self._on_labels_data_set, events.set_data)
                 self._on_labels_data_set()  # the labels may have been edited meanwhile
-        self.refresh_soon()
+        self.update_to_layers_soon()
 
     def _on_labels_data_set(self, event: object = None) -> None:
         """Check by the strokes whether an edit was made or undone."""
@@ -248,7 +248,7 @@ class RelinkPanel(LayerPanel):
                 linked_layers.missing = msgspec.convert(
                     saved.view.get("layers"), ObjectLayersRecord
                 )
-            self.refresh()
+            self.update_to_layers()
 
     def _on_dataset_changed(self, dataset: object) -> None:
         self._opening.stop()
@@ -339,7 +339,7 @@ class RelinkPanel(LayerPanel):
         )
         images = tuple(given if x is unknown else x for x in missing.images)
         self._linked.missing = ObjectLayersRecord(missing.labels, images)
-        self.refresh()
+        self.update_to_layers()
 
     # Files
 

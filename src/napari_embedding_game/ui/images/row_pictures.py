@@ -76,14 +76,14 @@ def common_field_side(objects: Objects, spacing: tuple[float, float]) -> int:
     return max(MIN_PIXELS, round(1.2 * float(np.quantile(longer, MAX_OBJECTS))))
 
 
-def shown_channels(linked: ObjectLayers) -> list[Channel]:
+def shown_channels(layers: ObjectLayers) -> list[Channel]:
     """Return the channels of the visible images, or of all images if all are hidden.
 
     A person who hides all images to see the labels still wants pictures.
     """
-    images = [image for image in linked.images if image.visible] or linked.images
+    images = [image for image in layers.images if image.visible] or layers.images
     return [
-        channel for image in images for channel in _layer_channels(image, linked.labels)
+        channel for image in images for channel in _layer_channels(image, layers.labels)
     ]
 
 
@@ -109,9 +109,9 @@ def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
     ]
 
 
-def appearance_events(linked: ObjectLayers) -> list[Any]:
+def appearance_events(layers: ObjectLayers) -> list[Any]:
     """Return the events of layers after which pictures look different."""
-    laid = [getattr(linked.labels.events, name) for name in TRANSFORM_FIELDS]
+    laid = [getattr(layers.labels.events, name) for name in TRANSFORM_FIELDS]
     return laid + [
-        getattr(x.events, look) for x in linked.images for look in APPEARANCE_FIELDS
+        getattr(x.events, look) for x in layers.images for look in APPEARANCE_FIELDS
     ]

@@ -420,13 +420,13 @@ class Table(QTableWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy the table at Ctrl+C, and emit a signal at Enter."""
         if event.matches(QKeySequence.StandardKey.Copy):
-            self._copy_as_text()
+            self._copy_to_clipboard()
         elif event.key() in ENTER and not self.is_editing:
             self.enter_pressed.emit()
         else:
             super().keyPressEvent(event)
 
-    def _copy_as_text(self) -> None:
+    def _copy_to_clipboard(self) -> None:
         """Copy the visible columns with headings to the clipboard, tab-separated."""
         model, n_rows = self.model(), self.rowCount()
         seen = [c for c in range(self.columnCount()) if not self.isColumnHidden(c)]
