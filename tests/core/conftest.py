@@ -77,7 +77,7 @@ class Twin:
         apart = (y[self.heads] - y[self.tails]).square().sum(dim=1)
         return (self.weights * self.f(apart)).sum()
 
-    def true_energy(self, y, repulsion):
+    def all_pairs_energy(self, y, repulsion):
         return self.attraction(y) + repulsion * self.kernel_sum(y, y)
 
     def bound(self, y, z):

@@ -91,7 +91,7 @@ def test_sampling_is_unbiased_for_the_sum_over_all_pairs(make_problem, approxima
         objective = make_objective(approximation, forces, REPULSION, 4, seed)
         return objective.evaluate(problem.y, problem.z)[0]
 
-    whole = float(problem.twin.true_energy(problem.y, REPULSION))
+    whole = float(problem.twin.all_pairs_energy(problem.y, REPULSION))
     if approximation == "sampled_edges":  # of different points, each 1 from itself
         whole -= REPULSION * len(problem.y)
     assert averages_to(energy, whole)

@@ -99,20 +99,20 @@ def minimize_by_spectral_direction(
     layout: Points,
     *,
     max_iter: int = MAX_ITER,
-    direct: SpectralDirection | None = None,
+    spectral_direction: SpectralDirection | None = None,
 ) -> Iterator[Step]:
     """Minimise an objective along spectral directions; yield the start and each step.
 
-    ``layout`` (N, d) is not changed.  ``direct``: the spectral direction of these
+    ``layout`` (N, d) is not changed.  ``spectral_direction``: that of the objective's
     edges, computed by default.
     """
     energy_of, least = make_point_energy(objective), scale_tolerance(objective)
-    direct = direct or SpectralDirection(objective.forces.edges)
+    spectral_direction = spectral_direction or SpectralDirection(objective.forces.edges)
     y = copy_as_start(objective, layout)
     step = Step(y, *energy_of(y))
     yield step
     for _ in range(max_iter):
-        direction = direct(step.gradient).astype(y.dtype)
+        direction = spectral_direction(step.gradient).astype(y.dtype)
         new = line_search(energy_of, step, direction)
         if new is None:
             return
@@ -134,7 +134,7 @@ def minimize_by_homotopy(
     Noise is added to the layout before each minimisation.  Yields the start and each
     step; ends after ``max_iter`` steps.
     """
-    direct, y = SpectralDirection(objective.forces.edges), layout
+    spectral_direction, y = SpectralDirection(objective.forces.edges), layout
     rng, under = np.random.default_rng(objective.random_state), copy(objective)
     width = _JITTER * (np.ptp(layout, axis=0) > 0)
     yield Step(copy_as_start(objective, layout), math.nan)
@@ -142,7 +142,11 @@ def minimize_by_homotopy(
         under.repulsion = float(share) * objective.repulsion
         start = y + rng.normal(size=y.shape) * width
         descent = islice(
-            minimize_by_spectral_direction(under, start, direct=direct), 1, None
+            minimize_by_spectral_direction(
+                under, start, spectral_direction=spectral_direction
+            ),
+            1,
+            None,
         )
         for y, energy, *_ in descent:
             yield Step(y, energy if share == 1.0 else math.nan)

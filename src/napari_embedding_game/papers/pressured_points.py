@@ -54,17 +54,20 @@ def minimize_by_pressured_points(
     layout: Points,
     *,
     max_iter: int = MAX_ITER,
-    direct: SpectralDirection | None = None,
+    spectral_direction: SpectralDirection | None = None,
 ) -> Iterator[Step]:
     """Minimise an objective with heights of pressured points; yield each step.
 
     Steps follow spectral directions.  The minimiser ends when no point has a height and
     the energy falls by less than the tolerance, or after ``max_iter`` iterations.  The
     energy of a step is that of the map without heights, which may rise.  ``layout``
-    (N, d); ``direct``: the spectral direction of the edges, computed by default.
+    (N, d); ``spectral_direction``: that of the objective's edges, computed by default.
     """
-    direct = direct or SpectralDirection(objective.forces.edges)
-    lifted, least = LiftedEnergy(objective, direct.degrees), scale_tolerance(objective)
+    spectral_direction = spectral_direction or SpectralDirection(objective.forces.edges)
+    lifted, least = (
+        LiftedEnergy(objective, spectral_direction.degrees),
+        scale_tolerance(objective),
+    )
     y = copy_as_start(objective, layout)
     x = np.column_stack([y, np.zeros(len(y), y.dtype)])
     flat, x, free = lifted.update_heights(x, np.zeros(len(x), bool))
@@ -73,8 +76,10 @@ def minimize_by_pressured_points(
     while iteration < max_iter:
         step = step or Step(x, *lifted(x), length)
         step.gradient[~free, -1] = 0
-        across = direct.solve_heights(step.gradient[:, -1], free, lifted.mu)
-        down = np.column_stack([direct(step.gradient[:, :-1]), across]).astype(x.dtype)
+        across = spectral_direction.solve_heights(step.gradient[:, -1], free, lifted.mu)
+        down = np.column_stack(
+            [spectral_direction(step.gradient[:, :-1]), across]
+        ).astype(x.dtype)
         new, fall = line_search(lifted, step, down), 0.0
         if new is not None:
             iteration, fall = iteration + 1, step.energy - new.energy
@@ -85,7 +90,7 @@ def minimize_by_pressured_points(
             if fall < least and not free.any():
                 return
             # The degree of Edges is twice the paper's, whose weights sum to 1.
-            lifted.mu += float(direct.degrees.mean()) / 2
+            lifted.mu += float(spectral_direction.degrees.mean()) / 2
             length, begun, step = 1.0, iteration, None
             flat, x, free = lifted.update_heights(x, free)
 
@@ -114,7 +119,7 @@ class LiftedEnergy:
         with new heights, and the pressured points (N,).
         """
         y = np.ascontiguousarray(x[:, :-1])
-        push, total = self._sum_repulsion(y)
+        push, total = self._repulsion_slopes_and_sum(y)
         strength, is_sum = self._objective.repulsion, self._objective.aggregate == "sum"
         pull = self._degrees + self.mu
         # d/du of each point's energy at u = h^2 = 0.
@@ -134,7 +139,7 @@ class LiftedEnergy:
         flat = attraction + strength * (total if is_sum else math.log(total))
         return flat, x, is_free
 
-    def _sum_repulsion(self, y: Points) -> tuple[Array, float]:
+    def _repulsion_slopes_and_sum(self, y: Points) -> tuple[Array, float]:
         """Return minus twice each point's slope of the kernels (N,), and the sum of k.
 
         The sum is over all ordered pairs of different points of ``y`` (N, d).

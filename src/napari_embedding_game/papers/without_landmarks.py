@@ -39,7 +39,7 @@ TOO_FEW = (
 )
 
 
-def minimize_via_pressured_points(
+def minimize_and_release_stuck_points(
     objective: AllPairs, layout: Points, *, max_iter: int = MAX_ITER
 ) -> Iterator[Step]:
     """Minimise by the spectral direction, then by pressured points; yield each step.
@@ -47,15 +47,15 @@ def minimize_via_pressured_points(
     Where pressured points end at a higher energy, the last step is the end of the
     spectral direction.  ``max_iter``: iterations of both together.
     """
-    direct, left = SpectralDirection(objective.forces.edges), max_iter
+    spectral_direction, left = SpectralDirection(objective.forces.edges), max_iter
     for stuck in minimize_by_spectral_direction(
-        objective, layout, max_iter=max_iter, direct=direct
+        objective, layout, max_iter=max_iter, spectral_direction=spectral_direction
     ):
         yield stuck
         left -= 1  # the start counts too, which leaves an iteration for the return
     last = stuck
     steps = minimize_by_pressured_points(
-        objective, stuck.y, max_iter=left, direct=direct
+        objective, stuck.y, max_iter=left, spectral_direction=spectral_direction
     )
     for last in islice(steps, 1, None):
         yield last
@@ -96,6 +96,6 @@ by_spectral_direction, by_homotopy, by_pressured_points = (
     for minimizer in (
         minimize_by_spectral_direction,
         minimize_by_homotopy,
-        minimize_via_pressured_points,
+        minimize_and_release_stuck_points,
     )
 )

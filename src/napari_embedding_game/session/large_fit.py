@@ -40,8 +40,8 @@ from napari_embedding_game.core.estimator import (
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import validate_row_count
 from napari_embedding_game.core.new_rows.sample import (
+    find_k_means_centres,
     find_nearest_centres,
-    k_means,
     sample_by_sensitivity,
 )
 from napari_embedding_game.core.new_rows.transform import (
@@ -289,7 +289,7 @@ def sample_reference_rows(
     n_centres = max(1, min(MAX_CENTRES, n_rows // _ROWS_OF_CENTRE))
     median = np.median(sample, axis=0)  # rounded to float32 only after it is gone
     sample = (sample - median).astype(np.float32)
-    centres = k_means(sample, n_centres, random_state)
+    centres = find_k_means_centres(sample, n_centres, random_state)
     labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
     for part, values in _iter_chunk_results(
         map_chunks, partial(_nearest_centres_of_chunk, rows, median, centres), n

@@ -94,7 +94,9 @@ def build_group_graph(
     done = 0
     while True:
         rows = found_indptr, found, sums
-        done = _sum_group_rows(done, *kept, groups, begins, nodes, row, seen_by, *rows)
+        done = _write_group_rows(
+            done, *kept, groups, begins, nodes, row, seen_by, *rows
+        )
         if done == n_groups:
             end = found_indptr[n_groups]
             return found_indptr, found[:end].copy(), sums[:end].copy()
@@ -119,7 +121,7 @@ def _write_members_by_group(groups, free, order):
 
 
 @njit(**LOOP)
-def _sum_group_rows(
+def _write_group_rows(
     first,
     indptr,
     indices,
@@ -162,7 +164,8 @@ def _sum_group_rows(
 
 
 @njit(**CHECKED)
-def _write_conditional_probabilities(begin, end, distances, target, out):
+def _write_conditional_probabilities(begin, end, distances, target_entropy, out):
+    """Write p(j | i) of rows begin to end to ``out`` (N, K), by a bisection."""
     k = distances.shape[1]
     width = -(-k // _LANES) * _LANES
     row, p = np.zeros(width), np.empty(width)
@@ -181,9 +184,9 @@ def _write_conditional_probabilities(begin, end, distances, target, out):
                 total += p[j]
                 weighted += p[j] * (row[j] - least)
             entropy = log(total) + beta * weighted / total
-            if abs(entropy - target) < 1e-5:
+            if abs(entropy - target_entropy) < 1e-5:
                 break
-            if entropy > target:
+            if entropy > target_entropy:
                 low = beta
                 beta = 2.0 * beta if high == np.inf else 0.5 * (low + high)
             else:
@@ -194,7 +197,8 @@ def _write_conditional_probabilities(begin, end, distances, target, out):
 
 
 @njit(**CHECKED)
-def _write_fuzzy_memberships(begin, end, distances, target, out):
+def _write_fuzzy_memberships(begin, end, distances, target_sum, out):
+    """Write memberships of rows begin to end to ``out`` (N, K), by a bisection."""
     k = distances.shape[1]
     width = -(-k // _LANES) * _LANES
     exponents, p = np.zeros(width), np.empty(width)
@@ -219,9 +223,9 @@ def _write_fuzzy_memberships(begin, end, distances, target, out):
                 p[j] = exp(exponents[j] / sigma)
             for j in range(k):
                 total += p[j]
-            if abs(total - target) < 1e-5:
+            if abs(total - target_sum) < 1e-5:
                 break
-            if total > target:
+            if total > target_sum:
                 high = sigma
                 sigma = 0.5 * (low + high)
             else:

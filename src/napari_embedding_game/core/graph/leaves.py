@@ -78,7 +78,7 @@ def leaf_search(
     for _ in range(_MAX_ROUNDS):
         if not _MIN_START <= (before := share) < _ENOUGH:
             break
-        now = _run_neighbor_round(rows, indices, squared, is_new)
+        now = _improve_by_neighbors_of_neighbors(rows, indices, squared, is_new)
         indices, squared, is_new = now
         share = recall(order[indices[checked]])
         if share - before < _MIN_GAIN:
@@ -169,7 +169,7 @@ def _find_neighbors_in_near_lists(
     return found
 
 
-def _run_neighbor_round(
+def _improve_by_neighbors_of_neighbors(
     rows: NDArray[np.float32],
     indices: NDArray[np.int32],
     squared: NDArray[np.float32],

@@ -80,7 +80,7 @@ def principal_directions(
     basis = (rng.random((count, n_dims)) - 0.5).astype(np.float32)
 
     def add_up(begin: int, end: int) -> None:
-        search_loops.add_power_iteration(rows[begin:end], basis, sums[begin // step])
+        search_loops.add_gram_products(rows[begin:end], basis, sums[begin // step])
 
     for _ in range(powers):
         # Blocks are summed in their order, so that threads do not change the bits.

@@ -65,7 +65,7 @@ class Rows:
         with np.errstate(over="ignore"):
             self._centre = np.median(sample, axis=0, overwrite_input=True)
         if metric == "euclidean":
-            self._unit = self._find_exact_unit()
+            self._unit = self._find_power_of_two_unit()
 
     @property
     def exceeds_dense_limit(self) -> bool:
@@ -114,7 +114,7 @@ class Rows:
         np.divide(rows, length, out=rows, where=length > 0)
         return np.hstack([rows, length == 0]) if self.has_zero_rows else rows
 
-    def _find_exact_unit(self) -> float:
+    def _find_power_of_two_unit(self) -> float:
         """Return a power of two that all rows are divided by, without rounding."""
         low, high = (
             each.toarray().ravel() if sparse.issparse(each) else each

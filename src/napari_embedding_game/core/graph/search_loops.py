@@ -3,7 +3,7 @@
 :mod:`exact` calls ``keep_nearest_by_scores``, ``keep_nearest_by_differences`` and
 ``rank_by_differences``; :mod:`leaves` calls ``halve_lists``, ``choose_nearest_lists``,
 ``compare_near_lists`` and ``search_neighbors_of_neighbors``, a round of NN-descent;
-:mod:`principal_components` calls ``add_power_iteration`` and ``project``; the search
+:mod:`principal_components` calls ``add_gram_products`` and ``project``; the search
 for new rows calls ``search_lists``.
 
 Each number is a sum in a fixed order, without a library's products, so that its bits
@@ -183,7 +183,7 @@ def keep_nearest_by_scores(queries, excluded, rows, numbers, first, indices, dis
 
 
 @njit(**INNER, **CHECKED)
-def _is_score_too_rough(query, squared):
+def _has_rough_scores(query, squared):
     """Return whether the nearest rows are too close to a query for scores."""
     length, last = dot(query, query), squared[-1]
     # Scores do find copies of the query, so a distance of 0 is exact.
@@ -191,14 +191,14 @@ def _is_score_too_rough(query, squared):
 
 
 @njit(**CHECKED)
-def find_rough_queries(queries, squared):
-    """Return for each query whether scores were too rough, (Q,) bool.
+def have_rough_scores(queries, squared):
+    """Return for each query whether its neighbours are too close for scores, (Q,) bool.
 
     ``squared`` (Q, k): squared distances of the nearest rows found.
     """
     is_lost = np.empty(len(queries), np.bool_)
     for q in range(len(queries)):
-        is_lost[q] = _is_score_too_rough(queries[q], squared[q])
+        is_lost[q] = _has_rough_scores(queries[q], squared[q])
     return is_lost
 
 
@@ -240,7 +240,7 @@ def rank_by_differences(queries, rows, candidates, indices, squared):
 
 
 @njit(**CHECKED)
-def add_power_iteration(rows, basis, moved):
+def add_gram_products(rows, basis, moved):
     """Add R^T R b to ``moved`` (d, D) for each vector b of ``basis`` (d, D).
 
     R: ``rows`` (N, D).
@@ -445,7 +445,7 @@ def compare_near_lists(begin, end, rows, bounds, near, fewest, indices, squared)
         keep_nearest_by_scores(own, excluded, rows, numbers, 0, best, scores)
         rank_by_differences(own, rows, best, indices[first:last], squared[first:last])
         for i in range(first, last):
-            if _is_score_too_rough(rows[i], squared[i]):
+            if _has_rough_scores(rows[i], squared[i]):
                 squared[i] = np.inf
                 for j in numbers:
                     if j != i:
@@ -502,7 +502,7 @@ def write_reverse_neighbors(begin, end, begins, entries, squared, is_new, revers
 
 
 @njit(inline="always", **CHECKED)
-def _read_neighbor(indices, is_new, reverse, i, p):
+def _encode_neighbor(indices, is_new, reverse, i, p):
     """Return the p-th neighbour of row i as 2 j + is_new, or -1 for no row.
 
     The ``width`` nearest neighbours come first, then the reverse neighbours.
@@ -531,13 +531,13 @@ def search_neighbors_of_neighbors(
             nearer[i, p], distances[i, p] = indices[i, p], squared[i, p]
             seen[indices[i, p]] = i
         for p in range(2 * width):
-            via = _read_neighbor(indices, is_new, reverse, i, p)
+            via = _encode_neighbor(indices, is_new, reverse, i, p)
             if via < 0:
                 break
             for q in range(-1, 2 * width):
                 other = via
                 if q >= 0:
-                    other = _read_neighbor(indices, is_new, reverse, via >> 1, q)
+                    other = _encode_neighbor(indices, is_new, reverse, via >> 1, q)
                     if other < 0:
                         break
                 if not (via | other) & 1 or seen[other >> 1] == i:

@@ -153,7 +153,7 @@ def merge_within_groups(
     size: Numbers,
     groups: NDArray[np.int64],
     n_groups: int,
-    is_rooted: bool,
+    takes_root: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Numbers]:
     """Merge the clusters of each group, pair by pair, until one cluster is left.
 
@@ -172,7 +172,7 @@ def merge_within_groups(
     # Scratch arrays are made here, as numba takes seconds to compile their creation.
     numbers, flags = np.empty((5, n)), np.empty((2, n), np.int64)
     count = _merge_within_groups(
-        *graph, size, groups, begins, nodes, is_rooted, joined, into, scores,
+        *graph, size, groups, begins, nodes, takes_root, joined, into, scores,
         dense, numbers, flags, np.empty(n, np.bool_),
     )  # fmt: skip
     return joined[:count], into[:count], scores[:count]
@@ -187,7 +187,7 @@ def _merge_within_groups(
     groups,
     begins,
     nodes,
-    is_rooted,
+    takes_root,
     joined,
     into,
     scores,
@@ -222,7 +222,7 @@ def _merge_within_groups(
                 if groups[indices[e]] == group:
                     dense[k, index[indices[e]]] = weights[e]
         _merge_pairwise(
-            n, dense, part_degree, part_size, is_rooted, best, most, is_there,
+            n, dense, part_degree, part_size, takes_root, best, most, is_there,
             joined[count:], into[count:], part_scores,
         )  # fmt: skip
         worst = np.inf
@@ -236,39 +236,41 @@ def _merge_within_groups(
 
 
 @njit(no_cpython_wrapper=True, **LOOP)
-def _score_pair(a, b, weights, degree, size, is_rooted):
+def _score_pair(a, b, weights, degree, size, takes_root):
     """Return the score of merging clusters a and b, see :func:`_merge_pairwise`."""
     expected = degree[a] * degree[b]
     if weights[a, b] <= 0.0 or expected <= 0.0:
         return -(size[a] + size[b])
-    return weights[a, b] / (np.sqrt(expected) if is_rooted else expected)
+    return weights[a, b] / (np.sqrt(expected) if takes_root else expected)
 
 
 @njit(no_cpython_wrapper=True, **LOOP)
-def _find_best_partner(a, n, best, most, is_there, weights, degree, size, is_rooted):
+def _find_best_partner(a, n, best, most, is_there, weights, degree, size, takes_root):
     """Write to ``best[a]`` and ``most[a]`` the best partner after a, and its score."""
     best[a], most[a] = -1, -np.inf
     for b in range(a + 1, n):
         if is_there[b]:
-            score = _score_pair(a, b, weights, degree, size, is_rooted)
+            score = _score_pair(a, b, weights, degree, size, takes_root)
             if score > most[a]:
                 best[a], most[a] = b, score
 
 
 @njit(no_cpython_wrapper=True, **LOOP)
 def _merge_pairwise(
-    n, weights, degree, size, is_rooted, best, most, is_there, joined, into, scores
+    n, weights, degree, size, takes_root, best, most, is_there, joined, into, scores
 ):
     """Merge ``n`` clusters of a dense graph into one, the pair of best score first.
 
     The score of a pair is the weight between the clusters over the product of their
-    degrees, or over its root where ``is_rooted``.  Pairs without weight follow, their
+    degrees, or over its root where ``takes_root``.  Pairs without weight follow, their
     score minus their size; of equal scores the lowest numbers are merged first.  The
     larger cluster of a pair keeps its number.  Written are ``joined``, ``into`` and
     ``scores``, n - 1 each; all other arrays are overwritten.
     """
     for a in range(n):
-        _find_best_partner(a, n, best, most, is_there, weights, degree, size, is_rooted)
+        _find_best_partner(
+            a, n, best, most, is_there, weights, degree, size, takes_root
+        )
     for step in range(n - 1):
         one = 0
         for a in range(1, n):
@@ -290,9 +292,9 @@ def _merge_pairwise(
                 continue
             if a == one or best[a] == one or best[a] == other:
                 _find_best_partner(
-                    a, n, best, most, is_there, weights, degree, size, is_rooted
+                    a, n, best, most, is_there, weights, degree, size, takes_root
                 )
             elif a < one:
-                score = _score_pair(a, one, weights, degree, size, is_rooted)
+                score = _score_pair(a, one, weights, degree, size, takes_root)
                 if score > most[a] or (score == most[a] and one < best[a]):
                     best[a], most[a] = one, score

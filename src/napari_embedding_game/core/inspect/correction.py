@@ -52,7 +52,7 @@ def correct_layout(
     is_there = neighbors >= 0
     n_there = is_there.sum(axis=1)
     n_chosen = (chosen[neighbors] & is_there).sum(axis=1)
-    is_inside = chosen | _is_inside(embedding, chosen)
+    is_inside = chosen | _find_points_inside(embedding, chosen)
     is_missing = (n_chosen >= BELONGS * n_there) & ~is_inside & (n_there > 0)
     moved_in = np.flatnonzero(is_missing)
     moved_out = np.flatnonzero((n_chosen < STRANGE * n_there) & is_inside)
@@ -82,7 +82,7 @@ def correct_layout(
     return Correction(corrected, moved_in, moved_out)
 
 
-def _is_inside(
+def _find_points_inside(
     embedding: NDArray[np.float32], chosen: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return whether most points around each point are chosen, (N,) bool.

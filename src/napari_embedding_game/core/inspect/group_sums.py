@@ -73,7 +73,7 @@ def iter_group_figures(
     groups = np.ascontiguousarray(codes, np.int32)
     sizes = np.bincount(groups[groups >= 0], minlength=n_groups)
 
-    def work(bounds: tuple[int, int]) -> FloatArray:
+    def compute_block(bounds: tuple[int, int]) -> FloatArray:
         values, begin, end = _gather_block(X, groups, sizes, *bounds)
         if is_logged:
             with np.errstate(all="ignore"):  # values between columns are undefined
@@ -83,7 +83,8 @@ def iter_group_figures(
     bounds, parts = _split_into_blocks(X), []
     pool = ThreadPoolExecutor(count_threads(), thread_name_prefix="columns")
     try:
-        for (_, last), figures in zip(bounds, pool.map(work, bounds), strict=True):
+        computed = pool.map(compute_block, bounds)
+        for (_, last), figures in zip(bounds, computed, strict=True):
             parts.append(figures)
             yield last / max(n_columns, 1)
     finally:

@@ -141,8 +141,8 @@ def measure_map_quality(
         near, mapped = (np.argpartition(e, k - 1)[:, :k] for e in (in_data, on_map))
         return [
             (near[:, :, None] == mapped[:, None, :]).any(axis=2).mean(axis=1),
-            _rank_score(in_data, mapped, k),
-            _rank_score(on_map, near, k),
+            _trustworthiness(in_data, mapped, k),
+            _trustworthiness(on_map, near, k),
             _triplet_score(in_data, on_map, rng),
             *(_share_of_same_group(of[some][:, None], of[mapped]) for _, of in groups),
         ]
@@ -215,7 +215,7 @@ def _expected_share(codes: NDArray[np.integer]) -> float:
 def _distances_to_all(
     X: Any, rows: NDArray[np.integer], metric: str = "euclidean"
 ) -> NDArray[np.floating[Any]]:
-    """Return the distances of ``rows`` (n,) to all rows, (n, N), to itself infinite."""
+    """Return distances of ``rows`` (n,) to all rows, (n, N), infinite to themselves."""
     from sklearn.metrics import pairwise_distances
 
     distances = pairwise_distances(X[rows], X, metric=metric)
@@ -223,13 +223,14 @@ def _distances_to_all(
     return np.asarray(distances)
 
 
-def _rank_score(
+def _trustworthiness(
     distances: NDArray[np.floating], neighbors: NDArray[np.intp], k: int
 ) -> NDArray[np.float64]:
-    """Return 1 less the scaled ranks beyond k of neighbours of the other side.
+    """Return each point's trustworthiness, or continuity with exchanged roles, (n,).
 
-    Trustworthiness: ranks in the data of neighbours on the map; continuity: the
-    reverse.
+    It is 1 minus the scaled ranks beyond k, by ``distances`` (n, N) in the data, of
+    ``neighbors`` (n, k) on the map.  For continuity distances are on the map and
+    neighbours in the data.
     """
     n_points = distances.shape[1]
     ordered = np.sort(distances, axis=1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.new_rows.sample import k_means
+from napari_embedding_game.core.new_rows.sample import find_k_means_centres
 
 _CLUSTERS = 20
 _ROWS_OF_CLUSTER = 15
@@ -31,7 +31,7 @@ def remove_batch_shift(
     """
     n_clusters = max(1, min(_CLUSTERS, len(fitted) // _ROWS_OF_CLUSTER))
     centres = _scale_to_unit_length(
-        k_means(
+        find_k_means_centres(
             _scale_to_unit_length(fitted).astype(np.float32), n_clusters, random_state
         )
     )

@@ -46,7 +46,7 @@ def _read_potential(x, potential, low, spacing, gradient):
 
 
 @njit(**OPTIONS)
-def _energy(f, k, x, positions, weights, field, scratch, gradient):
+def _energy_and_stiffness(f, k, x, positions, weights, field, scratch, gradient):
     """Return E at x and the stiffness of its edges; write the gradient of E (d,).
 
     The stiffness is the sum of |2 w_m f'|.  ``field``: see :func:`place_rows`.
@@ -81,12 +81,14 @@ def _energy(f, k, x, positions, weights, field, scratch, gradient):
 
 
 @njit(**OPTIONS)
-def _descend(f, k, x, positions, weights, field, scratch, work):
+def _minimise_energy(f, k, x, positions, weights, field, scratch, work):
     """Minimise E from x (d,) on by gradient descent; ``x`` is changed in place."""
     low, high = field[3], field[4]
     gradient, there, trial = work
     d = x.shape[0]
-    energy, stiffness = _energy(f, k, x, positions, weights, field, scratch, gradient)
+    energy, stiffness = _energy_and_stiffness(
+        f, k, x, positions, weights, field, scratch, gradient
+    )
     for _ in range(MAX_STEPS):
         squared = 0.0
         for c in range(d):
@@ -99,7 +101,7 @@ def _descend(f, k, x, positions, weights, field, scratch, work):
                 trial[c] = x[c] - t * gradient[c]
                 is_inside = is_inside and low[c] <= trial[c] <= high[c]
             if is_inside:
-                lower, stiffness = _energy(
+                lower, stiffness = _energy_and_stiffness(
                     f, k, trial, positions, weights, field, scratch, there
                 )
                 is_lower = lower <= energy - _DECREASE * t * squared
@@ -131,11 +133,15 @@ def _write_best_start(f, k, x, positions, weights, field, scratch, work):
             x[c] += abs(weights[m]) * positions[m, c]
     for c in range(d):
         x[c] /= total
-    lowest, _ = _energy(f, k, x, positions, weights, field, scratch, gradient)
+    lowest, _ = _energy_and_stiffness(
+        f, k, x, positions, weights, field, scratch, gradient
+    )
     for m in range(min(_STARTS, positions.shape[0])):
         for c in range(d):
             trial[c] = positions[m, c]
-        energy, _ = _energy(f, k, trial, positions, weights, field, scratch, gradient)
+        energy, _ = _energy_and_stiffness(
+            f, k, trial, positions, weights, field, scratch, gradient
+        )
         if energy < lowest:
             lowest = energy
             for c in range(d):
@@ -167,6 +173,6 @@ def place_rows(begin, end, f, k, indices, weights, y, field, placed):
                 count += 1
         ends, strengths = positions[:count], pulls[:count]
         _write_best_start(f, k, x, ends, strengths, field, scratch, work)
-        _descend(f, k, x, ends, strengths, field, scratch, work)
+        _minimise_energy(f, k, x, ends, strengths, field, scratch, work)
         for c in range(d):
             placed[q, c] = x[c]

@@ -42,7 +42,7 @@ def sample_by_sensitivity(
     return np.sort(np.argpartition(numbers / sensitivity, n_rows - 1)[:n_rows])
 
 
-def k_means(
+def find_k_means_centres(
     rows: NDArray[np.float32], n_centres: int, random_state: int = 0
 ) -> NDArray[np.float32]:
     """Return the centres of rows (N, D) by k-means on a sample of them, (C, D)."""

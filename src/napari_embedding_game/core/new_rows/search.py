@@ -111,6 +111,7 @@ class FittedSearch:
 
 
 def _to_dense(X: Any) -> Any:
+    """Return a sparse matrix as an array, and other rows unchanged."""
     return X.toarray() if hasattr(X, "toarray") else X
 
 

@@ -145,11 +145,13 @@ class FittedMap:
 
     @cached_property
     def _edges(self) -> NewRowEdges:
+        """What computes the edges of new rows to the fitted rows."""
         perplexity = min(self.settings.perplexity, self.graph.n_neighbors / 3)
         return NewRowEdges(self.graph, self.settings.affinity, self.scale, perplexity)
 
     @cached_property
     def _field(self) -> tuple[Any, ...]:
+        """The fixed repulsion of the map, see :func:`compute_frozen_field`."""
         settings = self.settings
         chosen = resolve_method(settings.method, settings.approximation)
         repulsion = self.lambda_scale * resolve_repulsion(settings)

@@ -217,19 +217,23 @@ def make_lle_gradient(signed: Edges) -> Gradient:
 
 
 def compare_gradients_along_run(
-    inputs: Inputs, n_points: int, at: Sequence[int], name: str, method: str
+    inputs: Inputs,
+    n_points: int,
+    iterations: Sequence[int],
+    dataset_name: str,
+    method: str,
 ) -> list[float]:
     """Return cosines of UMAP's and LLE's gradients along a run from a random start.
 
-    ``at``: ascending iterations of the ``method`` at which gradients are compared;
-    ``name``: the data set.
+    ``iterations``: ascending, those of the run of ``method`` at which gradients are
+    compared.
     """
     seed = inputs.random_state
-    rolled = name == "roll"
+    rolled = dataset_name == "roll"
     X = (
         make_swiss_roll(n_points, seed)[0].astype(np.float32)
         if rolled
-        else inputs.load(name).X
+        else inputs.load(dataset_name).X
     )
     X = np.asarray(X[sample_row_numbers(X.shape[0], n_points, seed)])
     graph = knn_graph(X, N_NEIGHBORS, random_state=seed)
@@ -240,8 +244,10 @@ def compare_gradients_along_run(
     )
     played = weighted[get_method(method).affinity]
     placed = played, start_layout(played, X, 2, "random", seed)
-    settings = Settings(method=method, max_iter=at[-1], random_state=seed)
-    layouts = (each.embedding for each in iterate_snapshots_at(placed, settings, at))
+    settings = Settings(method=method, max_iter=iterations[-1], random_state=seed)
+    layouts = (
+        each.embedding for each in iterate_snapshots_at(placed, settings, iterations)
+    )
     return [_cosine_similarity(umap(y), lle(y)) for y in layouts]
 
 

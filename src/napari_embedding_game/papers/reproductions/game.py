@@ -282,22 +282,26 @@ AT = (*range(0, 100, 20), *range(100, 4_001, 100))
 
 
 def track_approximation(
-    inputs: Inputs, n_points: int, at: Sequence[int], kind: Approximation, L: int = 10
+    inputs: Inputs,
+    n_points: int,
+    iterations: Sequence[int],
+    approximation: Approximation,
+    n_landmarks: int = 10,
 ) -> dict[str, Any]:
     """Play with an approximation of the repulsion, and compare it with all pairs.
 
-    Returns lists over the iterations ``at``, with the keys of
+    Returns lists over the ascending ``iterations``, with the keys of
     :func:`compare_with_all_pairs`; and layout, landmarks, labels and measures at the
     end.
     """
     edges, layout = load_digits_game_input(inputs, n_points)
     _, labels = load_digits(inputs, n_points)
     settings = Settings(
-        approximation=kind,
+        approximation=approximation,
         repulsion=LAMBDA_N,
-        n_landmarks=L,
+        n_landmarks=n_landmarks,
         schedule="paper",
-        max_iter=at[-1],
+        max_iter=iterations[-1],
     )
     seed, cpu = inputs.random_state, torch.device("cpu")
     game = Game(Problem(edges=edges, layout=layout, random_state=seed, device=cpu))
@@ -306,7 +310,7 @@ def track_approximation(
     rows = [
         compare_with_all_pairs(played, every, state)
         for state in states
-        if state.iteration in at
+        if state.iteration in iterations
     ]
     y = game.y.positions.numpy()
     return {

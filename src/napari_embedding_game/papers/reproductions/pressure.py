@@ -239,15 +239,15 @@ def compare_minimisers(
     objective: AllPairs,
     start: Points,
     max_iter: int,
-    direct: SpectralDirection | None = None,
+    spectral_direction: SpectralDirection | None = None,
     names: Sequence[str] = (PP_FROM_SD, PP),
 ) -> dict[str, list[float]]:
     """Return the energies of SD, PP from the end of SD, and PP from the start.
 
     ``names``: the variants of PP to run.
     """
-    direct = direct or SpectralDirection(objective.forces.edges)
-    options: Any = {"max_iter": max_iter, "direct": direct}
+    spectral_direction = spectral_direction or SpectralDirection(objective.forces.edges)
+    options: Any = {"max_iter": max_iter, "spectral_direction": spectral_direction}
     energies, end = run_minimiser(
         minimize_by_spectral_direction(objective, start, **options)
     )
@@ -334,11 +334,13 @@ def compare_random_starts(inputs: Inputs, run_cached: CachedRunner) -> Result:
     n_starts, n_words, max_iter = (4, 150, 60) if inputs.quick else (100, 5_000, 3_000)
     X = inputs.load("words").X[:n_words]
     objective = cache(lambda: make_objective(X, "ee"))
-    direct = cache(lambda: SpectralDirection(objective().forces.edges))
+    spectral_direction = cache(lambda: SpectralDirection(objective().forces.edges))
 
     def compute(seed: int) -> dict[str, list[float]]:
         start = sample_random_start(len(X), seed)
-        return compare_minimisers(objective(), start, max_iter, direct(), [PP_FROM_SD])
+        return compare_minimisers(
+            objective(), start, max_iter, spectral_direction(), [PP_FROM_SD]
+        )
 
     first = inputs.random_state
     runs = pd.DataFrame(run_cached(compute, range(first, first + n_starts))).T

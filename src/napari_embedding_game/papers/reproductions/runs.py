@@ -64,16 +64,16 @@ def make_game_input(X: Any, settings: Settings) -> GameInput:
 
 
 def iterate_snapshots_at(
-    game_input: GameInput, settings: Settings, at: Sequence[int]
+    game_input: GameInput, settings: Settings, iterations: Sequence[int]
 ) -> Iterator[Snapshot]:
-    """Play, and yield the snapshot at each of the iterations ``at``, which rise."""
+    """Play, and yield the snapshot at each of the ascending ``iterations``."""
 
     def until(done: int) -> int:
-        return min(stop - done for stop in at if stop > done)
+        return min(stop - done for stop in iterations if stop > done)
 
     game = play(*game_input, settings, diagnose=False, frame_iterations=until)
     for snapshot in game:
-        if snapshot.iteration in at:
+        if snapshot.iteration in iterations:
             yield snapshot
-        if snapshot.iteration >= at[-1]:
+        if snapshot.iteration >= iterations[-1]:
             return
