@@ -199,14 +199,14 @@ def test_names_and_clusters_are_followed(qtbot, dots, session, held):
 def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
     kinds = session.dataset.obs["kind"]
     dots.genes.setText("a, b")
-    choose(dots.rows, "kind")
+    choose(dots.groups_choice, "kind")
     qtbot.waitUntil(lambda: dots.canvas.plot.groups == ("B", "T"))
     place = session.dataset.profile_names.index(dots.result.genes[0])
     mean = session.dataset.profile[kinds == "B", place].mean()
     assert dots.result.summary.means[0, 0] == pytest.approx(mean, rel=1e-5)
     click(qtbot, dots, 1, 0)
     np.testing.assert_array_equal(session.selection.points, kinds == "T")
-    choose(dots.rows, "Clusters by kind")
+    choose(dots.groups_choice, "Clusters by kind")
     qtbot.waitUntil(lambda: len(dots.canvas.plot.groups) == 8)
     first = session.clusters.clusters[0]
     assert dots.canvas.plot.groups[0] == f"{first.name} · B"

@@ -254,12 +254,10 @@ class GameDock(MapWidget):
     def _connect_views(self) -> None:
         """Connect the views with the controller and with each other."""
         session, controller = self._session, self.controller
-        data, trust, run, legend = (
-            self.data_controls,
-            self.trust_controls,
-            self.run_controls,
-            self.display_controls.legend,
-        )
+        data = self.data_controls
+        trust = self.trust_controls
+        run = self.run_controls
+        legend = self.display_controls.legend
         edits, mouse, scene = self.cluster_pane.edits, self.mouse, controller.scene
         store, connect = controller.session_store, self._connections.connect
         connect(self._show_clusters_or_legend, session.look.events.color_by)

@@ -86,10 +86,8 @@ class Tour(QLabel):
         if not self._remaining_stops:
             self.poll_timer.stop()
             return
-        stop, is_seen = (
-            self._remaining_stops[0],
-            self._remaining_stops[0].widget.isVisible(),
-        )
+        stop = self._remaining_stops[0]
+        is_seen = stop.widget.isVisible()
         if stop.is_done() or (self.isVisible() and not is_seen):
             self.leave_stop()
         elif is_seen and stop.is_ready():

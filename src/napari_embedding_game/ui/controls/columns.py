@@ -192,10 +192,8 @@ class ColumnsPanel(FoldingSection):
         self.role.set_choices(
             [*several, *((role, role) for role in ROLES)], common_role
         )
-        n_chosen, n_all = (
-            len(self.list_ticked_columns()),
-            sum(map(_can_be_ticked, self._list_items())),
-        )
+        n_chosen = len(self.list_ticked_columns())
+        n_all = sum(map(_can_be_ticked, self._list_items()))
         count = f"{n_chosen} of {n_all}" if n_all else self.list.count()
         self.set_title(f"Columns  ·  {count}")
         self.apply_button.setVisible(n_chosen > 0 or not n_all)

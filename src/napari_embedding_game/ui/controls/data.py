@@ -233,11 +233,9 @@ class DataControls(QWidget):
 
     def _on_reading_changed(self) -> None:
         """Show the progress of reading; offer options once other data are read."""
-        reading, stage, read = (
-            self.reading,
-            self.reading.stage,
-            self.reading.shown_read_result,
-        )
+        reading = self.reading
+        stage = reading.stage
+        read = reading.shown_read_result
         self._progress.setVisible(stage is not None)
         update_progress_bar(self.bar, round(100 * ((stage and stage.share) or 0)), 100)
         self._update_summary()

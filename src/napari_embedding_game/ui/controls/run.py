@@ -77,10 +77,8 @@ class RunControls(QWidget):
         self.continue_button = push_button(
             text, CONTINUE_TIP, self._on_continue_clicked
         )
-        pause_tip, stop_tip = (
-            "Hold the game, or play on.",
-            "End the game, keep the map.",
-        )
+        pause_tip = "Hold the game, or play on."
+        stop_tip = "End the game, keep the map."
         self.pause_button = push_button("Pause", pause_tip, self._pause_or_resume)
         self.stop_button = push_button("Stop", stop_tip, session.stop)
         self.remedy_button = push_button("", "", self._run_with_remedy, "main")

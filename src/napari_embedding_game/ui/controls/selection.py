@@ -43,25 +43,19 @@ class SelectionControls(QWidget):
 
     def __init__(self, workspace: Workspace, actions: Mapping[str, Callable]) -> None:
         super().__init__()
-        self._session, self._linked = (
-            (session := workspace.session),
-            workspace.linked_layers,
-        )
+        self._session = session = workspace.session
+        self._linked = workspace.linked_layers
         self._neighbors_message = ""
 
         def button(text: str, key: str) -> QPushButton:
             return push_button(text, TIPS[key], actions[key])
 
-        self.lasso_button, self.brush_button = (
-            button("Lasso", "lasso"),
-            button("Brush", "brush"),
-        )
+        self.lasso_button = button("Lasso", "lasso")
+        self.brush_button = button("Brush", "brush")
         self.embed_button = button("Map these", "embed")
         self.show_objects_button = button("Show in image", "objects")
-        self.hold_button, self.release_button = (
-            button("Hold", "hold"),
-            button("Free", "free"),
-        )
+        self.hold_button = button("Hold", "hold")
+        self.release_button = button("Free", "free")
         self.neighbors_button = push_button("True neighbours", TIPS["neighbors"])
         self.neighbors_button.pressed.connect(partial(actions["neighbors"], True))
         self.neighbors_button.released.connect(partial(actions["neighbors"], False))

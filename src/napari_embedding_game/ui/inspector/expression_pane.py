@@ -36,7 +36,7 @@ from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 from napari_embedding_game.ui.workspace import Workspace
 
-ROWS_TIP = "The columns: clusters, groups of a column, or both."
+GROUPS_TIP = "The columns: clusters, groups of a column, or both."
 GENES_TIP = "Names of genes, then Enter. Empty: three markers of every cluster."
 KINDS = {"Dots": DotPlot, "Heatmap": ExpressionPlot, "Violins": ViolinPlot}
 KIND_TIP = (
@@ -76,7 +76,8 @@ class ExpressionPane(PlotPane):
         self._groups: PlotGroups | None = None
         """The groups of the latest request, with the present names."""
         self.result: ClusterExpression | None = None
-        self.rows, self.genes = ChoiceBox(ROWS_TIP, self.compare_groups), QLineEdit()
+        self.groups_choice = ChoiceBox(GROUPS_TIP, self.compare_groups)
+        self.genes = QLineEdit()
         self.scaled = check_box(
             "Scale genes", SCALED_TIP, self._update_plot, is_on=True
         )
@@ -85,9 +86,9 @@ class ExpressionPane(PlotPane):
         self.kind = ChoiceBox(KIND_TIP, self._update_plot, n_letters=5)
         self.kind.setAccessibleName("Kind of plot")
         self.kind.set_choices(KINDS.items())
-        self.head.addLayout(equal_width_box(self.rows, self.kind))
+        self.head.addLayout(equal_width_box(self.groups_choice, self.kind))
         self.head.addLayout(horizontal_box(self.genes, self.scaled))
-        widgets = self.rows, self.kind, self.genes, self.scaled, self.canvas
+        widgets = self.groups_choice, self.kind, self.genes, self.scaled, self.canvas
         for widget, following in pairwise(widgets):
             self.setTabOrder(widget, following)
         self.canvas.clicked.connect(self._on_plot_clicked)
@@ -113,22 +114,22 @@ class ExpressionPane(PlotPane):
 
     def compare_groups(self, *event: object) -> None:
         """Compare the present groups in the background if groups or genes changed."""
-        session, choice = self._session, self.rows.value
+        session, choice = self._session, self.groups_choice.value
         dataset = session.dataset
         if dataset is None or session.snapshot is None:
             return
         if session.is_moving:
             self.state.show_text(WAITING)
             return
-        rows = assign_rows(choice, dataset, session.clusters.clustering)
+        point_groups = assign_rows(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
-        request = dataset, choice, names, rows.codes.tobytes()
+        request = dataset, choice, names, point_groups.codes.tobytes()
         self._groups = PlotGroups(
-            rows, choice, tuple(session.clusters.clustering.by_id)
+            point_groups, choice, tuple(session.clusters.clustering.by_id)
         )
         if request != self._request:
             self._request = request
-            compare = partial(iter_cluster_expression, dataset, rows, names)
+            compare = partial(iter_cluster_expression, dataset, point_groups, names)
             self._expression_jobs.submit(compare)
         else:
             self._update_plot()
@@ -137,15 +138,15 @@ class ExpressionPane(PlotPane):
 
     def _make_plot(self) -> ExpressionPlot | None:
         """Return a plot of the result, of the chosen kind; None without a result."""
-        result, rows = self.result, self._groups
-        if result is None or rows is None:
+        result, groups = self.result, self._groups
+        if result is None or groups is None:
             return None
         summary, is_scaled = result.summary, self.scaled.isChecked()
         values = summary.scaled_means if is_scaled else summary.means
         title, kind = "Scaled mean" if is_scaled else "Mean", self.kind.value
         parts: dict[str, Any] = {
             "genes": result.genes,
-            "groups": tuple(rows.point_groups.categories),
+            "groups": tuple(groups.point_groups.categories),
             "values": values,
             "scale": viridis_shades(),
             "limits": (0.0, 1.0) if is_scaled else percentile_limits(values.ravel()),
@@ -168,8 +169,8 @@ class ExpressionPane(PlotPane):
             choices = list_row_choices(dataset, composition_columns(dataset))
             if not dataset.has_expression:
                 example = ", ".join(dataset.profile_names[:2])
-        self.rows.set_choices((choice.text, choice) for choice in choices)
-        self.rows.setVisible(len(choices) > 1)
+        self.groups_choice.set_choices((choice.text, choice) for choice in choices)
+        self.groups_choice.setVisible(len(choices) > 1)
         offer = replace_gene_word("Leading markers, or genes: ", dataset)
         self.genes.setPlaceholderText(offer + example)
         self.genes.setToolTip(replace_gene_word(GENES_TIP, dataset))
@@ -210,16 +211,14 @@ class ExpressionPane(PlotPane):
 
     def _make_tooltip(self, x: float, y: float) -> str:
         """Return a text about the group and gene at a position; "" for none."""
-        (group, gene), result, rows = (
-            self._find_group_and_gene(x, y),
-            self.result,
-            self._groups,
-        )
-        if result is None or rows is None or (group is None and gene is None):
+        group, gene = self._find_group_and_gene(x, y)
+        result = self.result
+        groups = self._groups
+        if result is None or groups is None or (group is None and gene is None):
             return ""
         if group is None:
             return f"{result.genes[gene]}: click to colour the map by it."
-        name = rows.point_groups.categories[group]
+        name = groups.point_groups.categories[group]
         size = count_text(result.sizes[group], "point")
         if gene is None:
             return f"{name}: {size}. Click to choose it, {CTRL}-click to add it."
@@ -238,11 +237,13 @@ class ExpressionPane(PlotPane):
 
     def _select_group(self, group: int, is_added: bool) -> None:
         """Select the cluster or the points of a group, if the cluster still exists."""
-        selection, rows = self._session.selection, self._groups
-        if rows is None:
+        selection, groups = self._session.selection, self._groups
+        if groups is None:
             return
-        if rows.choice != CLUSTERS:
-            selection.toggle_points(rows.point_groups.codes == group, is_added=is_added)
-        elif self._session.clusters.find_clusters(rows.clusters[group : group + 1]):
+        if groups.choice != CLUSTERS:
+            selection.toggle_points(
+                groups.point_groups.codes == group, is_added=is_added
+            )
+        elif self._session.clusters.find_clusters(groups.clusters[group : group + 1]):
             select = selection.toggle_cluster if is_added else selection.select_cluster
-            select(rows.clusters[group])
+            select(groups.clusters[group])

@@ -113,10 +113,8 @@ class SelectionTab(Listener):
         self.two = TwoClusters(session)
         self.column = ChoiceBox(COLUMN_TIP, self._update_report)
         self.channels, self._channel_menu = make_menu_button("Channels", "")
-        bars, shares = (
-            (TableColumn(""), TableColumn("", has_bar=True)),
-            TableColumn("", "", share_text),
-        )
+        bars = (TableColumn(""), TableColumn("", has_bar=True))
+        shares = TableColumn("", "", share_text)
         options = {"has_headings": False, "max_rows": MAX_BARS, "min_rows": MIN_BARS}
         self.composition = Table(*bars, shares, **options)
         sizes = TableColumn("", "", "{:+.2f} sd".format)
@@ -157,10 +155,8 @@ class SelectionTab(Listener):
         self._offer_columns()
         sources = dataset, getattr(dataset, "source_objects", None), linked
         if sources != self._picture_sources:
-            is_other_data, self._picture_sources = (
-                sources[:1] != self._picture_sources[:1],
-                sources,
-            )
+            is_other_data = sources[:1] != self._picture_sources[:1]
+            self._picture_sources = sources
             images = getattr(dataset, "images", None)
             if any(x is not None for x in (linked, images, self.thumbnails.pictures)):
                 self._recut_pictures()

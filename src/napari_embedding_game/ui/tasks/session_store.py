@@ -140,10 +140,8 @@ class SessionStore(QObject):
 
 def _describe_session_file(path: Path) -> str:
     """Return title, time and size of a session, and whether it was not closed."""
-    saved, when = (
-        archive.read_summary(path),
-        datetime.fromtimestamp(path.stat().st_mtime),
-    )
+    saved = archive.read_summary(path)
+    when = datetime.fromtimestamp(path.stat().st_mtime)
     begin = "" if was_closed(path) else "Not closed: "
     names = f", {count_text(saved.n_names, 'named cluster')}" if saved.n_names else ""
     size = f"{saved.n_points:,} points{names}"  # last: a dock is narrow

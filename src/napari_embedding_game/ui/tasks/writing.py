@@ -198,10 +198,8 @@ def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
                     frames.append(
                         dataset.expand_to_source_rows(snapshot.embedding, np.nan)
                     )
-        adata, more = (
-            build_result_anndata(dataset, result),
-            {"gene_kind": dataset.gene_kind},
-        )
+        adata = build_result_anndata(dataset, result)
+        more = {"gene_kind": dataset.gene_kind}
         write_web_page(adata, path, frames=frames, title=dataset.name, **more)
 
     return write
