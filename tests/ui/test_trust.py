@@ -63,7 +63,7 @@ def test_the_figures_follow_the_map_and_its_colours(
 def test_a_large_map_is_measured_when_it_is_asked_for(
     trust, play, qtbot, dock, monkeypatch, most
 ):
-    monkeypatch.setattr(trust_module, "MAX_UNASKED", most)
+    monkeypatch.setattr(trust_module, "MAX_AUTOMATIC_ROWS", most)
     measured = []
     monkeypatch.setattr(
         trust_module, "make_quality_job", lambda session: measured.append(session.state)
@@ -85,7 +85,7 @@ def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
         return lambda: gate.wait(20) and found
 
     monkeypatch.setattr(trust_module, "make_quality_job", job)
-    monkeypatch.setattr(trust_module, "MAX_UNASKED", 30)
+    monkeypatch.setattr(trust_module, "MAX_AUTOMATIC_ROWS", 30)
     play()
     unfold(dock)
     qtbot.waitUntil(lambda: len(gates) == 1)
