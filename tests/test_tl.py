@@ -13,7 +13,7 @@ from scipy import sparse
 import worlds
 from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.compare import measure_kept_neighbors
+from napari_embedding_game.core.inspect.map_comparison import measure_kept_neighbors
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_result
 from worlds import read

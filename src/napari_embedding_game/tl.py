@@ -43,13 +43,13 @@ from napari_embedding_game.core.errors import (
 from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.clusters import build_merge_tree, landmark_graph
-from napari_embedding_game.core.inspect.compare import measure_kept_neighbors
 from napari_embedding_game.core.inspect.firmness import (
     Separation,
     firm_cuts,
     separation,
     suggested,
 )
+from napari_embedding_game.core.inspect.map_comparison import measure_kept_neighbors
 from napari_embedding_game.core.inspect.markers import MarkerMethod, markers
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.columns import KEY, share_text

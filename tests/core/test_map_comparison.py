@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.inspect.compare import compare_maps
+from napari_embedding_game.core.inspect.map_comparison import compare_maps
 
 
 @pytest.fixture

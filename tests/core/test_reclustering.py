@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, hstack
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import exact
 from napari_embedding_game.core.graph import rows as graph_rows
-from napari_embedding_game.core.inspect.recluster import recluster_rows
+from napari_embedding_game.core.inspect.reclustering import recluster_rows
 
 SIZES = (40, 70, 55)
 

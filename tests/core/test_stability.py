@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.inspect.compare import measure_kept_neighbors
+from napari_embedding_game.core.inspect.map_comparison import measure_kept_neighbors
 
 
 def by_hand(first, second, k):

@@ -289,7 +289,7 @@ def test_parts_that_come_late_are_named_after_no_other_group(
         assert sought.wait(30)
         return np.arange(len(X)) % n_parts
 
-    place = "napari_embedding_game.core.inspect.recluster.recluster_rows"
+    place = "napari_embedding_game.core.inspect.reclustering.recluster_rows"
     monkeypatch.setattr(place, find)
     monkeypatch.setattr(QInputDialog, "getInt", lambda *_: (2, True))
     rows = np.arange(5, 25)

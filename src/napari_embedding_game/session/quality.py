@@ -118,7 +118,7 @@ def make_comparison_job(
     data = rows_and_settings_of_map(session)
 
     def measure() -> TimelineComparison:
-        from napari_embedding_game.core.inspect.compare import compare_maps
+        from napari_embedding_game.core.inspect.map_comparison import compare_maps
         from napari_embedding_game.core.inspect.quality import measure_map_quality
 
         maps = compare_maps(base.embedding, mark.snapshot.embedding)

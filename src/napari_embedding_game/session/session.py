@@ -574,7 +574,7 @@ class Session:
         options = {name: getattr(settings, name) for name in names}
 
         def find_parts() -> Callable[[], list[int]]:
-            from napari_embedding_game.core.inspect.recluster import recluster_rows
+            from napari_embedding_game.core.inspect.reclustering import recluster_rows
 
             with COMPUTING, limit_threads(settings.n_jobs):
                 parts = recluster_rows(dataset.X[rows], n_parts, **options)

@@ -14,7 +14,7 @@ from napari_embedding_game.session.panels import Layout, arrange_panels
 from napari_embedding_game.session.timeline import Mark
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.compare import MapComparison
+    from napari_embedding_game.core.inspect.map_comparison import MapComparison
     from napari_embedding_game.core.inspect.quality import MapQuality
 
 FAR_OFF = 0.4

@@ -89,7 +89,7 @@ def _find_points_inside(
 
     Points that are chosen themselves are False.
     """
-    from napari_embedding_game.core.inspect.compare import find_nearest_on_map
+    from napari_embedding_game.core.inspect.map_comparison import find_nearest_on_map
 
     among, ends = np.zeros(len(embedding), bool), embedding[chosen]
     low, high = ends.min(axis=0, initial=np.inf), ends.max(axis=0, initial=-np.inf)
