@@ -272,7 +272,7 @@ def _align_genes(
     also = [
         [alias.get(gene, gene) for gene in projection.genes] for alias in other_names
     ]
-    how: Any = {"also": also, "min_share": min_share, "where": name}
+    how: Any = {"other_genes": also, "min_share": min_share, "where": name}
     match = match_genes(projection.genes, genes, aliases, **how)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
     if are_logarithms := guess_gene_kind(values) == "logarithms":
