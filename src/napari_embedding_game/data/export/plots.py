@@ -368,7 +368,11 @@ class VolcanoPlot(Plot):
                 side = "right" if positions[row, 0] > 0 else "left"
                 offsets = [(side, 0.0, -1.5 * n) for n in range(1, N_NAMED + 1)]
             name = str(self.names[row]), positions[row]
-            how: Any = {"may_be_left_out": True, "avoided_points": positions, "size": "small"}
+            how: Any = {
+                "may_be_left_out": True,
+                "avoided_points": positions,
+                "size": "small",
+            }
             _place_text(axes, name, offsets, boxes, **how)
 
 
