@@ -13,7 +13,7 @@ from napari_embedding_game.session.file.autosave import (
     FOLDER_VARIABLE,
     KEPT,
     Autosave,
-    autosave_folder,
+    ensure_autosave_folder,
     find_recent_sessions,
     was_closed,
 )
@@ -73,26 +73,28 @@ def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
 def test_nobody_else_reads_what_is_kept_on_the_quiet(start, monkeypatch, tmp_path):
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert autosave_folder().stat().st_mode & 0o777 == 0o700
-    autosave_folder().chmod(0o755)  # as an earlier version made it
-    assert autosave_folder().stat().st_mode & 0o777 == 0o700
+    assert ensure_autosave_folder().stat().st_mode & 0o777 == 0o700
+    ensure_autosave_folder().chmod(0o755)  # as an earlier version made it
+    assert ensure_autosave_folder().stat().st_mode & 0o777 == 0o700
     chosen = tmp_path / "shared"
     chosen.mkdir(mode=0o755)
     monkeypatch.setenv(FOLDER_VARIABLE, str(chosen))
-    assert autosave_folder().stat().st_mode & 0o777 == 0o755  # somebody else's matter
+    assert (
+        ensure_autosave_folder().stat().st_mode & 0o777 == 0o755
+    )  # somebody else's matter
     autosave = start()
     autosave.make_save_job()()
     assert autosave.path.parent == chosen
     assert autosave.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_program_killed_before_it_saved_leaves_nothing(folder):
-    (folder / ".999999999-0a1b2c3d-999999999-1-x.open.zip").write_text("half")
+def test_a_program_killed_before_it_saved_leaves_nothing(autosave_folder):
+    (autosave_folder / ".999999999-0a1b2c3d-999999999-1-x.open.zip").write_text("half")
     assert find_recent_sessions() == []
-    assert list(folder.iterdir()) == []
+    assert list(autosave_folder.iterdir()) == []
 
 
-def test_a_file_has_what_there_was_when_its_saving_began(dataset, folder):
+def test_a_file_has_what_there_was_when_its_saving_began(dataset, autosave_folder):
     desk = Desk(dataset)
     saver, session = Autosave(desk.maps.to_saved_session), desk.session
     job = saver.make_save_job()
@@ -103,6 +105,6 @@ def test_a_file_has_what_there_was_when_its_saving_began(dataset, folder):
     assert "depth" not in saved.dataset.obs
     assert "depth" not in session.dataset.source_obs
     saver.path.unlink()
-    folder.rmdir()  # by a program that tidies up
+    autosave_folder.rmdir()  # by a program that tidies up
     saver.make_closing_job()()
     assert find_recent_sessions() == [saver.path]

@@ -111,7 +111,7 @@ def test_one_is_the_largest_when_the_first_game_has_ended():
     assert sizes(clusters) == {"1": 20, "2": 30, "3": 10}
 
 
-@pytest.mark.parametrize("seen_by", ["finish", "fix_numbers", "undo", "redo"])
+@pytest.mark.parametrize("seen_by", ["finish_numbering", "fix_numbers", "undo", "redo"])
 def test_numbers_follow_what_was_seen_at_rest(seen_by):
     """Each step is small, so that a frame after the other would carry them round."""
     clusters = Clusters(N)

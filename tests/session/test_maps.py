@@ -324,7 +324,10 @@ def test_what_is_let_go_below_is_in_no_group_that_got_the_id_of_its_own(tree, se
 @pytest.mark.parametrize(
     ("act", "sentence"),
     [
-        (lambda t: t.embed(np.arange(9), "few"), "9 points are too few.* select 10 or"),
+        (
+            lambda t: t.open_child_map(np.arange(9), "few"),
+            "9 points are too few.* select 10 or",
+        ),
         (lambda t: t.open("part9"), "This map is gone"),
     ],
 )

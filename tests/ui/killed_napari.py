@@ -9,7 +9,7 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QTimer
 
-from napari_embedding_game.session.file.autosave import autosave_folder
+from napari_embedding_game.session.file.autosave import ensure_autosave_folder
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui import controller
 from napari_embedding_game.ui.plugin import open_dock
@@ -39,7 +39,7 @@ def main(path):
 
     def choose_once_all_is_saved():
         if session.state == "finished" and any(
-            autosave_folder().glob("[!.]*.open.zip")
+            ensure_autosave_folder().glob("[!.]*.open.zip")
         ):
             timer.stop()
             choose(dock)

@@ -28,7 +28,7 @@ KEPT = 12
 """Most sessions in the folder, be they of closed or of killed programs."""
 
 
-def autosave_folder() -> Path:
+def ensure_autosave_folder() -> Path:
     """Return the user's folder of these files, which is made if it is missing.
 
     Only its owner may read the default folder: sessions may be of patients.
@@ -47,7 +47,7 @@ def find_recent_sessions() -> list[Path]:
 
     Temporary files that killed programs left are deleted.
     """
-    where = autosave_folder()
+    where = ensure_autosave_folder()
     for half in where.glob(f".*{_OPEN}"):
         written = where / half.name.split("-", 2)[-1]
         delete_temporaries(written)
@@ -81,7 +81,7 @@ class Autosave:
     def __init__(self, to_saved_session: Callable[[], SavedSession | None]) -> None:
         self._to_saved_session, self._token = to_saved_session, uuid.uuid4().hex
         process = f"{os.getpid()}-{psutil.Process().create_time():.0f}"
-        self.path = autosave_folder() / f"{process}-{self._token}{_OPEN}"
+        self.path = ensure_autosave_folder() / f"{process}-{self._token}{_OPEN}"
         self._writing = threading.Lock()
 
     def make_save_job(self) -> Callable[[], None] | None:
@@ -97,7 +97,7 @@ class Autosave:
         def save() -> None:
             with self._writing:
                 with contextlib.suppress(OSError):  # said when the file is written
-                    autosave_folder()
+                    ensure_autosave_folder()
                 archive.save_session(session, self.path, is_private=True)
 
         return save
