@@ -21,7 +21,7 @@ from napari_embedding_game.data.formats.lazy_rows import LazyRows
 from napari_embedding_game.data.lazy_recipe import read_counts_shape
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.axis_values import numeric_columns
+from napari_embedding_game.session.axis_values import list_numeric_columns
 from worlds import SMALL, layout, read, write_adata
 from worlds import annotated as cells
 
@@ -135,7 +135,7 @@ def test_columns_of_one_name_are_numbered():
     adata.obs.iloc[1:, -1] = True
     dataset = from_anndata(adata, "layer")
     assert list(dataset.obs) == ["depth", "depth-1", "self", "is_dead"]
-    assert numeric_columns(dataset) == ["depth-1"]
+    assert list_numeric_columns(dataset) == ["depth-1"]
     assert set(dataset.obs["self"]) == {"[1]"}
     assert dataset.obs["is_dead"].dtype == "boolean"
 

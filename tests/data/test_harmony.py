@@ -12,7 +12,7 @@ from napari_embedding_game.data.harmony import find_batch_columns
 from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.rows import (
-    read_again,
+    read_saved_data,
     to_dataset,
     to_stored_rows,
 )
@@ -69,7 +69,7 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     assert "Harmony mixed" in made.notes[-1]
     assert find_components_key(made) == "X_pca_harmony"
     back = finish(
-        read_again(to_dataset(to_stored_rows(made)), components.parent, {})
+        read_saved_data(to_dataset(to_stored_rows(made)), components.parent, {})
     ).dataset
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["harmony"]["batch_key"] == "day"

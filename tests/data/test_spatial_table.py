@@ -73,12 +73,12 @@ def test_rows_of_other_regions_are_left_out_and_told(adata):
 def test_the_objects_of_another_image_are_found_in_the_same_way(adata):
     table, moved = find_table_of_layer({"adata": adata}, "cells"), labels()
     moved[moved == INSTANCES[0]] = 0
-    source = AnnDataSource(table, "cells", labels()).with_pixels(moved)
+    source = AnnDataSource(table, "cells", labels()).with_label_image(moved)
     assert source.pixels is moved
     dataset = finish(source.read(ReadOptions())).dataset
     assert "11 of 12 rows match a label of 'cells' by column 'cell'." in dataset.notes
     request = JoinRequest("cells", labels())
-    of_file = FileSource(Path("cells.csv"), request).with_pixels(moved)
+    of_file = FileSource(Path("cells.csv"), request).with_label_image(moved)
     assert of_file.pixels is moved
     assert of_file.request.name == "cells"
 

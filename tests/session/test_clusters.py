@@ -209,7 +209,7 @@ def test_a_column_becomes_annotation(three):
 
 def test_a_column_leaves_what_was_said_and_empty_levels_annotate_nothing():
     clusters = Clusters(6)
-    group = clusters.make_cluster(np.arange(3), "T")
+    group = clusters.make_group(np.arange(3), "T")
     clusters.recolor(group, "#ff0000")
     clusters.set_note(group, "look again")
     levels = pd.Categorical(["T", "", " ", "B", "unassigned", "B"])
@@ -255,7 +255,7 @@ class Editing(RuleBasedStateMachine):
 
     @rule(rows=st.lists(st.integers(0, N - 1), max_size=12))
     def draw(self, rows):
-        self.try_to(self.clusters.make_cluster, np.array(rows, int))
+        self.try_to(self.clusters.make_group, np.array(rows, int))
 
     @rule(place=st.integers(0, 9))
     def release(self, place):

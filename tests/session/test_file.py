@@ -189,7 +189,7 @@ def names_and_looks(desk, session):
     session.clusters.rename(one.id, "T cells")
     session.clusters.recolor(two.id, "#00ff00")
     session.clusters.set_note(two.id, "look\nagain")
-    session.clusters.make_cluster(np.arange(9), "doublets")
+    session.clusters.make_group(np.arange(9), "doublets")
     session.clusters.set_n_clusters(4)
     session.selection.select_points(np.array([1, 5, 30]))
     session.look.show_names = False
@@ -225,7 +225,7 @@ def split(desk, session):
 
 def taught(desk, session):
     for name, at in (("one", 0), ("two", 40)):
-        session.clusters.make_cluster(np.arange(at, at + 6), name)
+        session.clusters.make_group(np.arange(at, at + 6), name)
     dataset, said = session.dataset, session.clusters.state.annotation
     examples = learned_classes.collect_examples(dataset, said)
     learned = finish(learned_classes.learn_from_examples(dataset, examples))
@@ -670,7 +670,7 @@ def test_a_file_that_was_sorted_has_the_same_order_in_all_maps(tmp_path, read_he
     adata = anndata.AnnData(numbers(), obsm={"X_b": gaps})
     adata.write_h5ad(path)
     desk = Desk(worlds.read(path, space="X"), **SHORT).play()
-    desk.book.make_cluster(np.array([3]), "rare")
+    desk.book.make_group(np.array([3]), "rare")
     desk.maps.open_new_reading(worlds.read(path, space="X_b", missing="drop"))
     desk.save(tmp_path / "work.zip")
     adata[::-1].write_h5ad(path)
@@ -707,7 +707,7 @@ def test_undo_and_redo_go_on_in_a_file_that_is_opened(tmp_path, monkeypatch):
     desk, path = world(tmp_path, "sample"), tmp_path / "work.zip"
     clusters = desk.session.clusters
     for first, name in enumerate(("one", "two", "three", "four")):
-        clusters.make_cluster(np.arange(first, 9), name)
+        clusters.make_group(np.arange(first, 9), name)
     clusters.undo()
     again = Desk.opened(desk.save(path)).session.clusters
     for step in ("undo", "undo", "redo", "redo", "redo"):
@@ -913,9 +913,9 @@ def test_a_table_in_a_session_unpacks_to_no_more_than_it_is(saved, tmp_path, kin
 def test_the_same_numbers_in_another_shape_have_another_fingerprint():
     numbers = np.arange(200, dtype=np.float32)
     shapes = ((40, 5), (20, 10))
-    one, two = (rows.fingerprint(worlds.rows(numbers.reshape(s))) for s in shapes)
+    one, two = (rows.hash_map_numbers(worlds.rows(numbers.reshape(s))) for s in shapes)
     assert one != two
-    assert one == rows.fingerprint(worlds.rows(numbers.reshape(40, 5)))
+    assert one == rows.hash_map_numbers(worlds.rows(numbers.reshape(40, 5)))
 
 
 def test_a_name_in_a_session_has_no_control_characters(saved, tmp_path):

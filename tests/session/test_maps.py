@@ -135,7 +135,7 @@ def test_names_given_in_a_child_show_in_its_parent(tree, session, child):
     session.clusters.undo()
     assert names(session) == {"lymphocytes": 10}
     tree.open(child)
-    session.clusters.make_cluster(np.arange(20), "both")
+    session.clusters.make_group(np.arange(20), "both")
     back(tree)
     assert session.selection.is_empty  # the clusters that were selected are gone
 
@@ -188,7 +188,7 @@ def test_what_is_done_above_holds_unless_it_changes_below(
         tree, session = other.maps, other.session
     tree.open(child)
     session.clusters.set_note(3, "a second look")
-    session.clusters.make_cluster(np.arange(2), "naive")  # of CD4
+    session.clusters.make_group(np.arange(2), "naive")  # of CD4
     back(tree)
     counts = {"lymphocytes": 5, "CD4 memory": 3, "CD8": 5, "naive": 2}
     assert names(session) == counts
@@ -240,7 +240,7 @@ def test_names_stay_on_objects_that_are_numbered_anew():
         return finish(measure_labels_in_stages(tones.reshape(25, 25), labels))
 
     desk = Desk(measured(grid), n_landmarks=5).play(until=5)
-    desk.book.make_cluster(np.arange(8, 15), "round")
+    desk.book.make_group(np.arange(8, 15), "round")
     fewer = np.where(grid < 4, 0, grid - 3)
     for again in (26 - grid, fewer, np.where(grid == 12, 0, grid)):
         dataset = measured(again)
@@ -256,7 +256,7 @@ def test_limits_changed_twice_before_a_map_is_made(tree, session, in_child):
         tree.open_child_map(np.arange(30), "part")
     for place, drop in enumerate([(7, 12), (3, 7, 12, 20), (7,)]):
         tree.open_new_reading(read("X", n_columns=3 + place, drop=drop))
-        session.clusters.make_cluster(np.arange(place + 1), f"limits {place}")
+        session.clusters.make_group(np.arange(place + 1), f"limits {place}")
         assert tree.to_saved_session() is not None
     assert names(session)["limits 2"] == 3
     assert len(session.dataset.obs) == (30 if in_child else 40)
@@ -270,10 +270,10 @@ def test_rows_that_come_back_are_called_what_they_were(engine, is_played):
     desk = Desk(read(drop=()), engine)
     if is_played:
         play(desk.session)
-    desk.book.make_cluster(np.arange(20), "T cells")
+    desk.book.make_group(np.arange(20), "T cells")
     desk.maps.open_new_reading(read(n_columns=4, drop=range(4)))
     assert names(desk.session) == {"T cells": 16}
-    desk.book.make_cluster(np.arange(4), "naive")
+    desk.book.make_group(np.arange(4), "naive")
     desk.maps.open_new_reading(
         read(n_columns=3, drop=()).reorder_source_rows(np.arange(41)[::-1])
     )
@@ -285,19 +285,19 @@ def test_a_file_with_a_column_annotation_keeps_it_beside_the_names(tree, session
     dataset = read()
     obs = dataset.obs.assign(annotation="of the file")
     session.load(replace(dataset, obs=obs))
-    session.clusters.make_cluster(np.arange(30), "T cells")
+    session.clusters.make_group(np.arange(30), "T cells")
     for rows, name in ((np.arange(35), "naive"), (np.arange(25), "memory")):
         tree.open_child_map(rows, name)
-        session.clusters.make_cluster(np.arange(5), name)
+        session.clusters.make_group(np.arange(5), name)
     given = session.dataset.obs["annotation 2"].value_counts().to_dict()
     assert given == {"naive": 5, "T cells": 20}
     assert set(session.dataset.obs["annotation"]) == {"of the file"}
 
 
 def test_what_is_let_go_below_has_the_name_that_it_has_above_by_now(tree, session):
-    session.clusters.make_cluster(np.arange(40), "T")
+    session.clusters.make_group(np.arange(40), "T")
     tree.open_child_map(np.arange(30), "part")
-    session.clusters.make_cluster(np.arange(10), "naive")
+    session.clusters.make_group(np.arange(10), "naive")
     back(tree)
     ids = {c.name: c.id for c in session.clusters.clusters}
     session.clusters.rename(ids["T"], "CD4")
@@ -308,13 +308,13 @@ def test_what_is_let_go_below_has_the_name_that_it_has_above_by_now(tree, sessio
 
 
 def test_what_is_let_go_below_is_in_no_group_that_got_the_id_of_its_own(tree, session):
-    session.clusters.make_cluster(np.arange(40), "T")
+    session.clusters.make_group(np.arange(40), "T")
     (former,) = (c.id for c in session.clusters.clusters if c.name == "T")
     tree.open_child_map(np.arange(30), "part")
-    session.clusters.make_cluster(np.arange(10), "naive")
+    session.clusters.make_group(np.arange(10), "naive")
     back(tree)
     session.clusters.remove_annotation(former)
-    assert session.clusters.make_cluster(np.arange(20, 26), "B") == former
+    assert session.clusters.make_group(np.arange(20, 26), "B") == former
     tree.open("part1")
     session.clusters.undo()
     back(tree)

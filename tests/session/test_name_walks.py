@@ -60,7 +60,7 @@ class Walker:
     def make(self):
         first, last = np.sort(self.random.integers(0, len(self.cells) + 1, 2))
         name = self.new_name()
-        self.book.make_cluster(np.arange(first, last), name)
+        self.book.make_group(np.arange(first, last), name)
         self.give(np.arange(first, last), name)
 
     def rename(self):

@@ -97,7 +97,7 @@ def test_who_takes_cells_from_a_name_is_not_told_that_it_is_parted(player):
     largest = max(book.clusters, key=lambda cluster: cluster.size)
     book.rename(largest.id, "T")
     rows = book.clustering.rows_in_cluster(largest.id)
-    book.make_cluster(rows[len(rows) // 4 :], "CD8")
+    book.make_group(rows[len(rows) // 4 :], "CD8")
     assert not player.session.message
     book.add_points_to_group(
         book.clustering.labels[rows[0]], np.arange(len(player.names()))

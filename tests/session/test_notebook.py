@@ -102,7 +102,7 @@ def by_hand(folder, cells):
 
 def drawn_around(folder, cells):
     desk = of_file(folder / "cells.h5ad").play().edit()
-    desk.book.make_cluster(np.arange(12), "NA")
+    desk.book.make_group(np.arange(12), "NA")
     desk.session.split_cluster(desk.book.clusters[0].id, 2)
     return desk
 

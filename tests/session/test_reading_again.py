@@ -68,7 +68,7 @@ def test_a_file_is_the_same_until_its_rows_are_others(tmp_path, name):
     write, options, why = KINDS[name]
     write(path := tmp_path / name)
     desk = worlds.Desk(finish(FileSource(path).read(ReadOptions())).dataset)
-    desk.book.make_cluster(np.arange(9), "T")
+    desk.book.make_group(np.arange(9), "T")
     assert read_again(desk, path, **options)
     assert len(desk.book.clustering.rows_in_cluster(desk.book.clusters[-1].id)) == 9
     shown = desk.session.dataset

@@ -34,7 +34,7 @@ def of_kind(session, kind, n):
 
 def filled(session, n=6):
     for kind in range(3):
-        session.clusters.make_cluster(of_kind(session, kind, n), f"kind {kind}")
+        session.clusters.make_group(of_kind(session, kind, n), f"kind {kind}")
     return session
 
 
@@ -47,13 +47,15 @@ def learn(session):
 
 def test_what_is_missing_is_said(session):
     dataset = session.dataset
-    assert "press New class" in learned_classes.explain_obstacle(dataset, said(session))
-    group = session.clusters.make_cluster(of_kind(session, 0, 3), "a")
-    assert "make another class" in learned_classes.explain_obstacle(
+    assert "press New class" in learned_classes.explain_why_unlearnable(
         dataset, said(session)
     )
-    session.clusters.make_cluster(of_kind(session, 1, 1), "b")
-    assert learned_classes.explain_obstacle(dataset, said(session)) == ""
+    group = session.clusters.make_group(of_kind(session, 0, 3), "a")
+    assert "make another class" in learned_classes.explain_why_unlearnable(
+        dataset, said(session)
+    )
+    session.clusters.make_group(of_kind(session, 1, 1), "b")
+    assert learned_classes.explain_why_unlearnable(dataset, said(session)) == ""
     session.clusters.recolor(group, "#ff0000")
     session.clusters.add_points_to_group(group, of_kind(session, 2, 2))
     first, second = learned_classes.collect_examples(dataset, said(session)).values()

@@ -66,7 +66,7 @@ def test_it_ends_where_another_map_comes(session, dataset, leave):
     else:
         session.load(dataset)
     assert session.view.comparison is None
-    assert session.view.drawn is session.snapshot
+    assert session.view.painted_snapshot is session.snapshot
 
 
 def test_what_cannot_be_compared_is_told(session):
@@ -96,8 +96,8 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     assert (here[0], there[0]) == ("This map", compared.mark.title)
     for (_, said), one in zip((here, there), compared.qualities, strict=True):
         assert f"{one.neighbors_kept:.0%}" in said
-    assert f"{np.median(compared.maps.moved):.0%}" in compared.summary()
-    assert view.drawn is session.snapshot is base
+    assert f"{np.median(compared.maps.moved):.0%}" in compared.describe_difference()
+    assert view.painted_snapshot is session.snapshot is base
     session.look.split_by = ""
     view.set_comparison(None)
     assert view.comparison is None
@@ -131,7 +131,7 @@ def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facin
     np.testing.assert_allclose(panels.offsets @ up, 0, atol=1e-5)
     np.testing.assert_allclose(panels.offsets @ np.cross(right, up), 0, atol=1e-5)
     assert panels.captions[1][1].endswith("%, 2 dimensions")
-    assert "as a sheet" in compared.summary()
+    assert "as a sheet" in compared.describe_difference()
     # The scale goes by what is the same from all sides.
     both = np.concatenate([seen[:n], compared.maps.second])
     middle = (both.min(axis=0) + both.max(axis=0)) / 2
@@ -187,8 +187,8 @@ def test_only_what_is_drawn_at_rest_is_split(session, engine):
     session.look.split_by = "sample"
     captions = ("control", "10"), ("treated", "20"), ("(missing)", "10")
     assert view.panels.captions == captions
-    assert view.drawn is not before
-    assert view.drawn is view.drawn  # worked out once
+    assert view.painted_snapshot is not before
+    assert view.painted_snapshot is view.painted_snapshot  # worked out once
     assert session.to_saved_map().snapshot is session.snapshot is before
     play(session)  # a map that moves is whole
     assert heard[0] == ("finished", True)
@@ -196,9 +196,9 @@ def test_only_what_is_drawn_at_rest_is_split(session, engine):
     assert heard[-1] == ("finished", True)
     session.show_mark(session.timeline.marks[0].number)
     expected = split_by_column(session.snapshot, session.dataset.obs["sample"]).snapshot
-    np.testing.assert_array_equal(view.drawn.embedding, expected.embedding)
+    np.testing.assert_array_equal(view.painted_snapshot.embedding, expected.embedding)
     other = Session(engine)
     other.restore(session.to_saved_map())
     np.testing.assert_array_equal(other.view.positions, view.positions)
     session.look.split_by = ""
-    assert view.drawn is session.snapshot
+    assert view.painted_snapshot is session.snapshot

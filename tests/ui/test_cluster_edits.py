@@ -40,7 +40,7 @@ def test_a_double_click_renames(qtbot, played, session):
     QTest.keyClicks(editor, "B cells")
     QTest.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: names(session) == ["0", "1", "B cells", "3"])
-    session.clusters.make_cluster(np.arange(5), "few")
+    session.clusters.make_group(np.arange(5), "few")
     qtbot.waitUntil(lambda: table.rowCount() == 5)
     table.edit_first_cell(first := table.keys[0])
     QTest.keyClicks(table.findChild(QLineEdit), "first")
@@ -293,10 +293,10 @@ def test_parts_that_come_late_are_named_after_no_other_group(
     monkeypatch.setattr(place, find)
     monkeypatch.setattr(QInputDialog, "getInt", lambda *_: (2, True))
     rows = np.arange(5, 25)
-    session.selection.select_cluster(cluster := book.make_cluster(rows, "few"))
+    session.selection.select_cluster(cluster := book.make_group(rows, "few"))
     from_menu(edits.more, "Cluster again…")
     edits.undo.trigger()
-    assert book.make_cluster(np.arange(30, 40), "other") == cluster
+    assert book.make_group(np.arange(30, 40), "other") == cluster
     sought.set()
     qtbot.waitUntil(lambda: sum(c.is_named for c in book.clusters) == 3)
     parts = {

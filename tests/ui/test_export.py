@@ -64,7 +64,7 @@ def test_what_a_file_does_not_hold_is_said(
         play()
     marks = session.timeline.marks
     session.timeline.rename_mark(marks[0].number, "the one to show")
-    session.clusters.make_cluster(np.arange(9), "T")
+    session.clusters.make_group(np.arange(9), "T")
     monkeypatch.setattr(archive, "MAX_BYTES", count_bytes(marks) // 2)
     for ending in (".zip", ".h5ad"):
         path = save(tmp_path / f"map{ending}")

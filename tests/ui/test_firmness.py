@@ -85,7 +85,7 @@ def test_two_clusters_are_two_and_the_halves_of_one_are_not(qtbot, shown, sessio
     qtbot.waitUntil(lambda: two.answer.text().startswith("Two groups: "))
     whole = np.flatnonzero(session.clusters.labels == first)
     across = session.snapshot.embedding[whole, 0]
-    half = session.clusters.make_cluster(whole[across < np.median(across)])
+    half = session.clusters.make_group(whole[across < np.median(across)])
     session.selection.select_clusters([first, half])
     assert not two.answer.text()
     QTest.mouseClick(two.ask, LEFT)

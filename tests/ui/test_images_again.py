@@ -240,7 +240,7 @@ def test_labels_that_changed_on_disk_are_told_and_measured_again(
     load, qtbot, viewer, dock, session, desk, files
 ):
     desk.measure()
-    session.clusters.make_cluster(np.arange(5, 12), "dark")
+    session.clusters.make_group(np.arange(5, 12), "dark")
     desk.save()
     labels = cells()
     labels[1, 1] = 0  # the box of label 1 stays

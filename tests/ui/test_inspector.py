@@ -436,7 +436,7 @@ def test_two_conditions_are_compared_and_saved(
     assert len(save(pane).read_text().splitlines()) == 6
     choose(pane.test, "t-test")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.method == "t-test")
-    session.clusters.make_cluster(session.selection.points, "these")
+    session.clusters.make_group(session.selection.points, "these")
     session.selection.select_points(np.arange(30, 40))
     qtbot.waitUntil(lambda: pane.against.findText("Against these") >= 0)
     choose(pane.against, "Against these")

@@ -162,7 +162,7 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
         QTest.mouseClick(panel.groups[group], Qt.MouseButton.LeftButton)
     QTest.mouseClick(panel.without_border, Qt.MouseButton.LeftButton)
     clusters = dock.controller.session.clusters
-    clusters.make_cluster(np.arange(5), "bright")
+    clusters.make_group(np.arange(5), "bright")
     loading(panel.measure_button)  # other measures of more objects
     assert [c.size for c in clusters.clusters if c.name == "bright"] == [5]
 

@@ -286,7 +286,7 @@ def csv_of(path, table, names=None):
 def name_kind(session, kind=0):
     """Name every third cell, and return their numbers by which they are known."""
     rows = np.arange(len(session.dataset.obs)) % 3 == kind
-    session.clusters.make_cluster(rows, "IsK0")
+    session.clusters.make_group(rows, "IsK0")
     return {tuple(row) for row in numbers_named(session, "IsK0")}
 
 
@@ -465,7 +465,7 @@ def test_another_draw_of_cells_under_the_same_names_is_refused(
     load(lambda: dock.choose(path))
     play()
     is_a = (session.dataset.obs["kind"] == "A").to_numpy()
-    session.clusters.make_cluster(is_a, "A cells")
+    session.clusters.make_group(is_a, "A cells")
     subsample(path, 2)
     dock.data_controls.space.value = "obsm['X_other']"
     sentence = told(qtbot, dock)

@@ -35,7 +35,7 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
         return np.allclose(points.extent.data, ends, atol=1e-3)
 
     qtbot.waitUntil(is_known)
-    drawn = layers.to_world(session.view.drawn.embedding)
+    drawn = layers.to_world(session.view.painted_snapshot.embedding)
     np.testing.assert_allclose(points.data, drawn, atol=1e-3)
     is_b = (dataset.obs["kind"] == "B").to_numpy()
     columns = points.data[:, 1]
@@ -51,9 +51,11 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
     # The scale may ease towards the extent of the map.
     np.testing.assert_allclose(layers.points.data, before, atol=0.02 * SIDE)
     choose(dock, "kind")
-    drawn = layers.projection().to_pixels(session.view.drawn.embedding)
+    drawn = layers.projection().to_pixels(session.view.painted_snapshot.embedding)
     for row in (0, 1, 20, 39):
-        found = find_row_at_pixel(layers, session.view.drawn.embedding, drawn[row])
+        found = find_row_at_pixel(
+            layers, session.view.painted_snapshot.embedding, drawn[row]
+        )
         assert found == row or np.allclose(drawn[found], drawn[row], atol=3)
 
     def told():
@@ -85,7 +87,7 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
         {*zip(labels.tolist(), panels.tolist(), strict=True)}
     )
     assert (labels[0], 0) not in named
-    drawn = session.view.drawn.embedding
+    drawn = session.view.painted_snapshot.embedding
     for (cluster, panel), place in zip(named, names.positions, strict=True):
         of_both = drawn[(labels == cluster) & (panels == panel)]
         assert np.abs(of_both - place).max(axis=1).min() < 1e-3

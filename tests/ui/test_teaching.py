@@ -58,7 +58,7 @@ def test_a_name_that_is_being_typed_is_for_its_own_class(qtbot, teach, session):
     teach.new_button.click()  # which leaves the keyboard where it is
     *_, editor = teach.class_table.findChildren(QLineEdit)
     editor.setText("even")
-    session.clusters.make_cluster(np.arange(1, 12, 2), "another")
+    session.clusters.make_group(np.arange(1, 12, 2), "another")
     assert teach.class_table.is_editing
     assert editor.text() == "even"
     session.selection.select_points(np.arange(13, 20, 2))
@@ -188,7 +188,7 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
         for group in session.clusters.state.annotation.groups:
             session.clusters.remove_annotation(group)
         for number, rows in enumerate(classes):
-            session.clusters.make_cluster(np.array(rows), f"class {number}")
+            session.clusters.make_group(np.array(rows), f"class {number}")
         learn(qtbot, teach)
         assert "classified correctly" in teach.state.text(), teach.state.text()
 

@@ -11,7 +11,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_names import find_names
 
 
-def numeric_columns(dataset: Dataset) -> list[str]:
+def list_numeric_columns(dataset: Dataset) -> list[str]:
     """Return the numeric columns of the metadata, scores of gene sets first."""
     obs = dataset.obs
     numbers = [name for name, kind in obs.dtypes.items() if kind.kind in "iuf"]
@@ -21,7 +21,7 @@ def numeric_columns(dataset: Dataset) -> list[str]:
 
 def list_axis_names(dataset: Dataset) -> list[str]:
     """Return the names of all possible axes: numeric columns, then genes."""
-    columns = numeric_columns(dataset)
+    columns = list_numeric_columns(dataset)
     used = set(columns)
     return [*columns, *(name for name in dataset.profile_names if name not in used)]
 
@@ -34,7 +34,7 @@ def find_axis_values(dataset: Dataset, name: str) -> pd.Series:
 
     Raises DataError: there is no such column and no such gene.
     """
-    columns, names = numeric_columns(dataset), list_axis_names(dataset)
+    columns, names = list_numeric_columns(dataset), list_axis_names(dataset)
     ids = [dataset.gene_ids.get(one, "") for one in names]
     ids[: len(columns)] = [""] * len(columns)
     matches = find_names([name.strip()], names, data_ids=ids).indices

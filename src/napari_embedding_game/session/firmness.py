@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.quality import rows_and_settings_of_map
+from napari_embedding_game.session.quality import dataset_and_settings_of_map
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.firmness import Cut, Separation
@@ -48,7 +48,7 @@ def firmness_job(
     compare.
     """
     data, snapshot, merging = (
-        rows_and_settings_of_map(session),
+        dataset_and_settings_of_map(session),
         session.snapshot,
         session.merging,
     )

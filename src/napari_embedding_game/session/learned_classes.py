@@ -44,7 +44,7 @@ def collect_examples(dataset: Dataset, annotation: Annotation) -> Examples:
     return examples
 
 
-def explain_obstacle(dataset: Dataset, annotation: Annotation) -> str:
+def explain_why_unlearnable(dataset: Dataset, annotation: Annotation) -> str:
     """Return a sentence on why nothing can be learned yet; "" if learning can begin."""
     if not dataset.X.shape[1]:
         return dataset.missing_reason

@@ -245,9 +245,9 @@ class MapTree:
         whole = current if base == self.current else self._maps[base].dataset
         for key, one in self._maps.items():
             self._maps[key] = replace(
-                one, dataset=take_new_reading(one.dataset, dataset)
+                one, dataset=update_from_reading(one.dataset, dataset)
             )
-        self._session.dataset = current = take_new_reading(current, dataset)
+        self._session.dataset = current = update_from_reading(current, dataset)
         if self._maps[base].parent is not None:  # a map of a part
             dataset = dataset.subset(whole.kept[dataset.kept])
         if has_same_rows_and_values(current, dataset):
@@ -294,7 +294,7 @@ class MapTree:
         if self.current == base and base_map.parent is not None:
             keeps_all = (indices >= 0).all()  # no file stores a child map's rows
 
-        def move() -> None:
+        def load_map() -> None:
             self._session.load(dataset)
             self._session.clusters.restore(state)
 
@@ -302,10 +302,10 @@ class MapTree:
         key = self.current
         if self._session.snapshot is None and keeps_all and not self._child_keys(key):
             # Nothing was played here: nothing is lost.
-            self._switch_map(key, move)
+            self._switch_map(key, load_map)
             self._add_map(key, title, self._maps[key].parent, self._maps[key].kind)
         else:
-            self._open_new_map("reading", title, base, move)
+            self._open_new_map("reading", title, base, load_map)
 
     def carry_clusters(self, dataset: Dataset) -> ClusterState | None:
         """Return the clusters of the root map for its measured objects after an edit.
@@ -360,15 +360,15 @@ class MapTree:
         self.changed.emit()
 
     def _open_new_map(
-        self, kind: MapKind, title: str, parent: str, move: Callable[[], None]
+        self, kind: MapKind, title: str, parent: str, load_map: Callable[[], None]
     ) -> None:
         """Store the open map, then load a new map and add it below a parent.
 
-        ``move``: loads the new map into the session.
+        ``load_map``: loads the new map into the session.
         """
         self._mark_and_store()
         key = next(x for n in count(1) if (x := f"{kind}{n}") not in self._maps)
-        self._switch_map(key, move)
+        self._switch_map(key, load_map)
         self._add_map(key, title, parent, kind)
 
     def _with_annotation_column(self, child: Dataset) -> Dataset:
@@ -409,11 +409,11 @@ class MapTree:
             self.current = ""
             self.changed.emit()
 
-    def _switch_map(self, key: str, move: Callable[[], None]) -> None:
+    def _switch_map(self, key: str, load_map: Callable[[], None]) -> None:
         """Load a map and set it as the open map, unless loading raises."""
         previous, self.current, self.is_switching = self.current, key, True
         try:
-            move()
+            load_map()
         except Exception:
             self.current = previous
             raise
@@ -500,7 +500,7 @@ def has_same_rows_and_values(one: Dataset, other: Dataset) -> bool:
     return all(np.array_equal(a, b) for a, b in parts)
 
 
-def take_new_reading(old: Dataset, read: Dataset) -> Dataset:
+def update_from_reading(old: Dataset, read: Dataset) -> Dataset:
     """Return a dataset with its rows taken from a new reading of its source.
 
     If X of these rows has changed, the old dataset is returned with new objects only.

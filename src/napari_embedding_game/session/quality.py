@@ -26,7 +26,7 @@ FOLLOWED = 0.5
 """Agreement of the map with a column of samples from which a warning is given."""
 
 
-def find_followed_samples(
+def find_sample_effect_column(
     quality: MapQuality, roles: Mapping[str, Role]
 ) -> ColumnAgreement | None:
     """Return the column of samples with which the map agrees most; None if it is low.
@@ -55,7 +55,7 @@ def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
     return {name: one.cat.codes.to_numpy() for name, one in groups.items()}
 
 
-def rows_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | None:
+def dataset_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | None:
     """Return the dataset and the settings of the map on show.
 
     None where there is no record of the map, or where the data have no rows, as with
@@ -74,7 +74,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
     None where there is no map, or where its data have no rows.  The job returns None
     where the map is too small.
     """
-    data, snapshot = rows_and_settings_of_map(session), session.snapshot
+    data, snapshot = dataset_and_settings_of_map(session), session.snapshot
     if data is None or snapshot is None:
         return None
     (dataset, settings), embedding = data, snapshot.embedding
@@ -115,7 +115,7 @@ def make_comparison_job(
         raise DataError(ONLY_AT_REST)
     if mark is None or len(mark.snapshot.embedding) != len(base.embedding):
         raise DataError(GONE)
-    data = rows_and_settings_of_map(session)
+    data = dataset_and_settings_of_map(session)
 
     def measure() -> TimelineComparison:
         from napari_embedding_game.core.inspect.map_comparison import compare_maps

@@ -37,8 +37,10 @@ class Selection:
     def points(self) -> NDArray[np.bool_]:
         """(n,) whether each point is selected; read-only."""
         if self._points is None:
-            drawn = self._chosen_points
-            self._points = self.mask_by_labels(self._labels) if drawn is None else drawn
+            points = self._chosen_points
+            self._points = (
+                self.mask_by_labels(self._labels) if points is None else points
+            )
             self._points.setflags(write=False)
         return self._points
 
@@ -128,13 +130,13 @@ class Selection:
             self._set_selection(())
 
     def _set_selection(
-        self, clusters: Iterable[int], drawn: Mask | None = None
+        self, clusters: Iterable[int], points: Mask | None = None
     ) -> None:
         """Set the selected clusters or points, and emit ``changed`` if they differ."""
         new, old = tuple(map(int, clusters)), self._chosen_points
-        is_same = old is drawn or (
-            old is not None and drawn is not None and np.array_equal(old, drawn)
+        is_same = old is points or (
+            old is not None and points is not None and np.array_equal(old, points)
         )
         if new != self.clusters or not is_same:
-            self.clusters, self._chosen_points, self._points = new, drawn, None
+            self.clusters, self._chosen_points, self._points = new, points, None
             self.changed.emit(new)

@@ -272,7 +272,7 @@ class Session:
             validate_takes_hand_forces(self.settings.value)
         self.add_mark(f"{self.clusters.clustering.by_id[cluster].title} moved by hand")
         layout = move_rows(to_warm_start(snapshot), snapshot, rows, by)
-        self._end_run()
+        self._stop_and_keep_map()
         self.hand.move_forces(rows, by)
         if is_pinned:
             self.hand.pin_cluster(rows, layout.embedding)
@@ -308,7 +308,7 @@ class Session:
         self.settings.n_components = n_components
         seed = self.settings.random_state
         changed, transform = change_n_dimensions(layout, n_components, seed, snapshot)
-        self._end_run()
+        self._stop_and_keep_map()
         self.hand.transform_forces(transform)
         return self._begin_run(changed)
 
@@ -333,7 +333,7 @@ class Session:
 
         ``warm``: the layout from which the run branches off; None for a fresh start.
         """
-        self._end_run()
+        self._stop_and_keep_map()
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
         old, settings, edges = self.run, self.resolve_settings(), None
         if warm is None or not is_game(settings):
@@ -378,7 +378,7 @@ class Session:
             self.clusters.finish_numbering()
             self._set_state("stopped")
 
-    def _end_run(self) -> None:
+    def _stop_and_keep_map(self) -> None:
         """Stop the run, and keep the map on show as a moment of its own.
 
         So the map keeps its record if the next run ends before its first frame.

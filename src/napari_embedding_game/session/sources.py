@@ -77,7 +77,7 @@ class Source:
         request = getattr(self, "request", None)
         return getattr(self, "labels", None) if request is None else request.pixels
 
-    def with_pixels(self, pixels: Any) -> Source:
+    def with_label_image(self, pixels: Any) -> Source:
         """Return a copy of the source that refers to another label image."""
         source: Any = self
         request = getattr(self, "request", None)

@@ -41,7 +41,7 @@ class TimelineComparison:
         other = self.mark.snapshot.embedding
         return self.base.embedding.shape[1], other.shape[1]
 
-    def summary(self) -> str:
+    def describe_difference(self) -> str:
         """Return sentences on how the two maps differ."""
         half = float(np.median(self.maps.movement))
         is_near, kept = half < FAR_OFF, share_text(self.maps.neighbors_kept)
@@ -53,7 +53,7 @@ class TimelineComparison:
             + {(3, 2): SHEET, (2, 3): SHADOW}.get(self.n_dimensions, "")
         )
 
-    def side_by_side(self, facing: NDArray[np.floating]) -> Layout:
+    def layout_side_by_side(self, facing: NDArray[np.floating]) -> Layout:
         """Return a layout with both maps in panels, the other map aligned to the first.
 
         ``facing`` (2, 3) array: as in :func:`~.panels.arrange_panels`.

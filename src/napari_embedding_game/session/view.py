@@ -76,7 +76,7 @@ class View:
         if not are_same_objects(sources, self._layout_of):
             self._layout_of = sources
             if comparison is not None and self.is_side_by_side:
-                self._layout = comparison.side_by_side(self.facing)
+                self._layout = comparison.layout_side_by_side(self.facing)
             elif obs is not None:
                 self._layout = split_by_column(snapshot, obs[column], self.facing)
             else:
@@ -84,7 +84,7 @@ class View:
         return self._layout
 
     @property
-    def drawn(self) -> Snapshot | None:
+    def painted_snapshot(self) -> Snapshot | None:
         """The snapshot with its painted positions; None without a map."""
         return None if self.layout is None else self.layout.snapshot
 

@@ -90,7 +90,7 @@ def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | No
         return None
     path = Path(paths[0])
     if path.name.lower().endswith(archive.ENDING):
-        is_ours = archive.is_archive(path)
+        is_ours = archive.is_session_zip(path)
     else:
         is_ours = readers.can_read(path) and not readers.holds_layers_or_images(path)
     return (lambda _: _load_in_background(path)) if is_ours else None

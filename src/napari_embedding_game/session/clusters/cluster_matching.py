@@ -14,24 +14,27 @@ IntArray = NDArray[np.int32]
 
 
 def match_cluster_numbers(
-    division: NDArray[np.integer], previous: IntArray | None, annotation: Annotation
+    new_clusters: NDArray[np.integer],
+    previous_numbers: IntArray | None,
+    annotation: Annotation,
 ) -> IntArray:
-    """Return cluster numbers, (n,), matched with the previous numbers of the points.
+    """Return the number of each point's new cluster, (n,), matched with old numbers.
 
     Pairs of a new and a previous cluster are taken by falling overlap (Jaccard index),
-    and the new cluster takes over the previous number.  The remaining clusters get the
-    lowest free numbers from 1, the largest first.  A cluster with points that are not
-    annotated never gets the id of a group.
+    and the new cluster takes over the number of the previous cluster.  The remaining
+    clusters get the lowest free numbers from 1, the largest first.  A cluster with
+    points that are not annotated never gets the id of a group.
 
-    ``division`` (n,) int: new cluster of each point, in any numbers from 0.
-    ``previous`` (n,) int: previous number of each point; None for none.
+    ``new_clusters`` (n,) int: new cluster of each point, in any numbers from 0.
+    ``previous_numbers`` (n,) int: number of each point's previous cluster; None for no
+    previous clusters.
     """
-    sizes = np.bincount(division)
-    free = np.bincount(division[annotation.codes == NONE], minlength=len(sizes)) > 0
+    sizes = np.bincount(new_clusters)
+    free = np.bincount(new_clusters[annotation.codes == NONE], minlength=len(sizes)) > 0
     numbers = np.full(len(sizes), -1, np.int32)
     groups, used = annotation.groups.keys(), set[int]()
-    if previous is not None:
-        for number, part in _pairs_by_overlap(division, sizes, previous):
+    if previous_numbers is not None:
+        for number, part in _pairs_by_overlap(new_clusters, sizes, previous_numbers):
             may = number not in used and not (free[part] and number in groups)
             if may and numbers[part] < 0:
                 numbers[part] = number
@@ -40,7 +43,7 @@ def match_cluster_numbers(
     unused = iter_free_ids({*used, *groups})
     for part in new[np.argsort(-sizes[new], kind="stable")]:
         numbers[part] = next(unused)
-    return numbers.take(division)
+    return numbers.take(new_clusters)
 
 
 def renumber_away_from_groups(cluster: IntArray, annotation: Annotation) -> IntArray:
@@ -57,17 +60,19 @@ def iter_free_ids(used: Collection[int]) -> Iterator[int]:
 
 
 def _pairs_by_overlap(
-    division: NDArray[np.integer], sizes: NDArray[np.intp], previous: IntArray
+    new_clusters: NDArray[np.integer],
+    sizes: NDArray[np.intp],
+    previous_numbers: IntArray,
 ) -> list[tuple[int, int]]:
     """Return pairs (previous number, new cluster) that share points.
 
     They are sorted by falling Jaccard index.
     """
-    counts = np.bincount(previous)
+    counts = np.bincount(previous_numbers)
     used = np.flatnonzero(counts)
     index = np.zeros(len(counts), np.intp)
     index[used] = np.arange(len(used))
-    pairs = index[previous] * len(sizes) + division
+    pairs = index[previous_numbers] * len(sizes) + new_clusters
     shared = np.bincount(pairs, minlength=len(used) * len(sizes))
     pairs = np.flatnonzero(shared)
     which, parts = np.divmod(pairs, len(sizes))

@@ -166,7 +166,7 @@ class Clusters:
             return
         old, new = listed.labels == cluster, self.labels == cluster
         if name and (old & new).sum() < ALIKE * (old | new).sum():
-            self.make_cluster(old, name)
+            self.make_group(old, name)
             return
         before = self._require_cluster(cluster)
         if not name:
@@ -263,7 +263,7 @@ class Clusters:
         ids = self._annotate_by_level(f"split of {title}", levels, groups)
         return ids if whole is None else [whole.id, *ids]
 
-    def make_cluster(self, points: NDArray[Any], name: str = "") -> int:
+    def make_group(self, points: NDArray[Any], name: str = "") -> int:
         """Make points a group of their own and return its id.
 
         ``points`` (n,) bool or (m,) int. ``name``: "" for the next free "Group 1".
@@ -372,17 +372,19 @@ class Clusters:
         if self._is_merged not in (None, is_merged):
             previous = None
         self._is_merged = is_merged
-        division = self._labels
+        new_clusters = self._labels
         if n is not None and self._merging is not None:
             min_points = 0
             if self.state.n_clusters == UNDECIDED:
-                min_points = max(MIN_POINTS, round(MIN_SHARE * len(division)))
-            sizes = np.bincount(division, minlength=self.n_landmarks)
+                min_points = max(MIN_POINTS, round(MIN_SHARE * len(new_clusters)))
+            sizes = np.bincount(new_clusters, minlength=self.n_landmarks)
             parts = self._merging.cut_into_clusters(n, sizes, min_points)
-            division = (parts + 1).take(division)  # 0: of a landmark without points
+            new_clusters = (parts + 1).take(
+                new_clusters
+            )  # 0: of a landmark without points
         elif previous is None or not self._has_fixed_numbers:
-            previous = division  # a landmark has a number of its own
-        return match_cluster_numbers(division, previous, self._annotation)
+            previous = new_clusters  # a landmark has a number of its own
+        return match_cluster_numbers(new_clusters, previous, self._annotation)
 
     def _require_cluster(self, cluster: int) -> Cluster:
         """Return the cluster of this id; raise DataError if it no longer exists."""

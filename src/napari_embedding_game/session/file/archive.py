@@ -53,7 +53,7 @@ from napari_embedding_game.session.file.rows import (
     StoredRows,
     as_rows_of_h5ad,
     find_recipe_result,
-    read_again,
+    read_saved_data,
     to_dataset,
     to_stored_rows,
     with_names_of_all_maps,
@@ -260,7 +260,7 @@ def _validate_kind(path: Path) -> None:
     ending = path.suffix.lower()
     kind = _OTHER_KINDS.get(ending)
     if ending == ENDING:
-        names = _list_parts(path)
+        names = _list_zip_members(path)
         is_of_arrays = not names or any(name.endswith(".npy") for name in names)
         kind = None if is_of_arrays else "a .zip file of other things"
     if kind is not None and path.exists():
@@ -282,12 +282,12 @@ def is_session(path: Path) -> Stages[bool]:
     return is_zip or bool((yield from read_in_process(path, has_session)))
 
 
-def is_archive(path: str | Path) -> bool:
+def is_session_zip(path: str | Path) -> bool:
     """Return whether a .zip file is a session, by the names of its parts."""
-    return "session.npy" in _list_parts(Path(path))
+    return "session.npy" in _list_zip_members(Path(path))
 
 
-def _list_parts(path: Path) -> list[str]:
+def _list_zip_members(path: Path) -> list[str]:
     """Return the names of a .zip file's parts; [] where the file cannot be read."""
     try:
         with zipfile.ZipFile(path) as file:
@@ -381,15 +381,16 @@ def _map_kind_of(stored: _StoredMap) -> MapKind:
 
 
 def read_map_data(
-    saved: SavedMap, folder: Path, read: dict[Any, list[ReadResult]]
+    saved: SavedMap, folder: Path, known_results: dict[Any, list[ReadResult]]
 ) -> Stages[SavedMap]:
     """Read the data of a saved map in stages, and return the map with them.
 
-    ``folder`` and ``read``: as for :func:`.rows.read_again`, with its errors.
+    ``folder`` and ``known_results``: as for :func:`.rows.read_saved_data`, with its
+    errors.
     """
     if saved.dataset.X.shape[1]:  # they were stored with the map
         return saved
-    result = yield from read_again(saved.dataset, folder, read)
+    result = yield from read_saved_data(saved.dataset, folder, known_results)
     if saved.dataset.source_objects is None:  # how rows were joined is not known
         _store_how_read(result)
     return replace(saved, dataset=result.dataset)
@@ -406,11 +407,11 @@ def open_session_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str
     path = Path(path)
     yield Stage(f"Reading {path.name}")
     session, is_in_h5ad = yield from read_in_process(path, _load_with_container)
-    maps, troubles, read = [], [], dict[Any, list[ReadResult]]()
+    maps, troubles, known_results = [], [], dict[Any, list[ReadResult]]()
     for number, saved_map in enumerate(session.maps):
         yield Stage("Reading the data again", number / len(session.maps))
         try:
-            opened = yield from read_map_data(saved_map, path.parent, read)
+            opened = yield from read_map_data(saved_map, path.parent, known_results)
             if is_in_h5ad and opened.dataset.source is None:
                 known = identity_of_map(opened)
                 obs, found = yield from read_in_process(

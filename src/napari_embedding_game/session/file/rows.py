@@ -169,7 +169,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
         left_out=dict(dataset.left_out),
         path="" if source is None else str(source.absolute()),
         options=options,
-        fingerprint=fingerprint(dataset),
+        fingerprint=hash_map_numbers(dataset),
         provenance=dict(dataset.provenance),
         names=tuple(map(str, dataset.obs.index)),
         kept=dataset.kept,
@@ -290,7 +290,7 @@ def to_dataset(rows: StoredRows) -> Dataset:
     return dataset
 
 
-def fingerprint(dataset: Dataset) -> str:
+def hash_map_numbers(dataset: Dataset) -> str:
     """Return a hash of a dataset's numbers, whatever the order within sparse rows.
 
     Of a sparse profile only the positions of nonzero values are hashed, as their
@@ -323,14 +323,14 @@ def _hash_numbers(dataset: Dataset, *, sorts: bool) -> str:
     return digest.hexdigest()
 
 
-def read_again(
-    dataset: Dataset, folder: Path, read: dict[Any, list[ReadResult]]
+def read_saved_data(
+    dataset: Dataset, folder: Path, known_results: dict[Any, list[ReadResult]]
 ) -> Stages[ReadResult]:
     """Read the data of a saved map again in stages, with the options of that time.
 
     ``dataset``: without numbers, as :func:`to_dataset` makes it. ``folder``: where a
-    file of the same name is searched, too. ``read``: results by path and options, which
-    are reused and added to, so that no file is read twice.
+    file of the same name is searched, too. ``known_results``: results by path and
+    options, which are reused and added to, so that no file is read twice.
 
     Raises DataError: the source is missing, or its numbers have changed.
     """
@@ -343,7 +343,7 @@ def read_again(
     else:
         path = _find_source_path(rows, folder)
         for options in _list_possible_options(rows):
-            results = read.setdefault((path, options), [])
+            results = known_results.setdefault((path, options), [])
             found = next(
                 filter(None, (_select_saved_rows(x, rows) for x in results)), None
             )
@@ -367,7 +367,7 @@ def read_again(
             "another version read it. The map is shown as it was saved."
         )
     match = found.dataset
-    mark = fingerprint(match)
+    mark = hash_map_numbers(match)
     # A file with the components of counts does not say how they were computed.
     provenance = {**rows.provenance, **match.provenance}
     objects = match.source_objects
@@ -434,7 +434,7 @@ def _select_saved_rows(result: ReadResult, rows: StoredRows) -> ReadResult | Non
     if not rows.kept[dataset.kept].all():
         dataset = dataset.subset(rows.kept[dataset.kept])
     same = rows.fingerprint
-    is_same = same == fingerprint(dataset) or same == _hash_numbers(
+    is_same = same == hash_map_numbers(dataset) or same == _hash_numbers(
         dataset, sorts=False
     )
     return replace(result, dataset=dataset) if is_same else None

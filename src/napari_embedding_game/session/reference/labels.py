@@ -113,7 +113,7 @@ def place_cells(
     warm = WarmStart(embedding=mapped.positions, landmarks=fitted.landmarks)
     record = RunRecord(settings=settings, n_iter=0, is_branch=True, warm_start=warm)
     edges, layout = replay.prepare_replay(dataset.X, record)
-    (snapshot,) = replay.iter_frames(edges, layout, record)
+    (snapshot,) = replay.iter_replay_frames(edges, layout, record)
     # No game has moved these points: their pressure is not known.
     snapshot = replace(snapshot, pressure=np.full(n, np.nan, np.float32))
     n_landmarks = len(snapshot.landmarks)

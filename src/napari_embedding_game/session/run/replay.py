@@ -42,7 +42,7 @@ def replay_frames(
     setting is out of its range for these data.
     """
     every = None if n_frames is None else max(1, record.n_iter // n_frames)
-    yield from iter_frames(*prepare_replay(X, record), record, every)
+    yield from iter_replay_frames(*prepare_replay(X, record), record, every)
 
 
 def prepare_replay(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
@@ -62,7 +62,7 @@ def prepare_replay(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]
         return engine.make_edges_and_layout(graph, X, settings, record.warm_start)
 
 
-def iter_frames(
+def iter_replay_frames(
     edges: Any, layout: NDArray[np.float32], record: RunRecord, every: int | None = None
 ) -> Iterator[Snapshot]:
     """Yield the snapshots of :func:`replay_frames` from given edges and start layout.
@@ -109,7 +109,7 @@ def replay_to_result(
     ``n_clusters``: number of clusters; None for one per landmark.
     """
     edges, layout = prepare_replay(X, record)
-    *_, last = iter_frames(edges, layout, record)
+    *_, last = iter_replay_frames(edges, layout, record)
     facts = {**flat_parameters(record, last, ""), **where, "n_clusters": n_clusters}
     if n_clusters is None:
         return EmbeddingResult(last, facts)

@@ -87,7 +87,7 @@ class MapNames(QObject):
         session, look = self._session, self._session.look
         view, is_read = session.view, self._is_map_readable()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
-        of = *of, view.drawn, view.panels, is_read
+        of = *of, view.painted_snapshot, view.panels, is_read
         if not are_same_objects(of, self._source):
             self._source = of
             self.names = self._place_names() if is_read else NO_NAMES

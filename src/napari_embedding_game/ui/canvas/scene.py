@@ -170,7 +170,7 @@ class MapScene(QObject):
 
     def show_stored_map(self, event: object = None) -> None:
         """Render a restored map, or one of the timeline, on a new scale."""
-        snapshot = self.session.view.drawn
+        snapshot = self.session.view.painted_snapshot
         if snapshot is not None:
             self.map_layers.prepare_layers(snapshot)
             self.render_map()
@@ -194,7 +194,7 @@ class MapScene(QObject):
         Nothing is shown without a selection, or while a game runs.
         """
         session, selection = self.session, self.session.selection
-        drawn, snapshot = session.view.drawn, session.snapshot
+        drawn, snapshot = session.view.painted_snapshot, session.snapshot
         if self.is_showing_neighbors and not is_shown:
             self.is_showing_neighbors = False
             self.neighbors_message.emit("")
@@ -399,7 +399,7 @@ class MapScene(QObject):
         and the map is already rendered with them.
         """
         session, look = self.session, self.session.look
-        dataset, snapshot = session.dataset, session.view.drawn
+        dataset, snapshot = session.dataset, session.view.painted_snapshot
         is_built_in = look.color_by in BUILT_IN
         if dataset is None or (is_built_in and snapshot is None):
             self.coloring, self._coloring_inputs = UNCOLORED, ()

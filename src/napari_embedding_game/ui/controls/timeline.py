@@ -115,7 +115,7 @@ class Timeline(Listener):
         if is_busy:
             words = "Comparing the two maps …"
         elif compared is not None:
-            words = compared.summary()
+            words = compared.describe_difference()
         self.words.show_text(words)
         self.end.setVisible(is_busy or compared is not None)
         can_compare = bool(self._list_comparable_marks()) and not session.is_moving

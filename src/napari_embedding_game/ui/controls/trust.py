@@ -12,7 +12,7 @@ from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
-    find_followed_samples,
+    find_sample_effect_column,
     make_quality_job,
 )
 from napari_embedding_game.session.session import ACTIVE_STATES, Session, error_text
@@ -233,7 +233,9 @@ class TrustControls(Listener):
 def _find_warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, str]:
     """Return the warnings of a map by their titles: separate parts, batch effect."""
     messages, parts = dict[str, str](), quality.parts
-    column = find_followed_samples(quality, {} if dataset is None else dataset.roles)
+    column = find_sample_effect_column(
+        quality, {} if dataset is None else dataset.roles
+    )
     if parts is not None and parts.outside >= MIN_OUTSIDE_SHARE:
         messages[f"Neighbours in {parts.n_parts:,} pieces"] = (
             f"The points and their {parts.n_neighbors} nearest in the data fall into "

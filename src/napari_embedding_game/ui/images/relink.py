@@ -202,7 +202,9 @@ class RelinkPanel(LayerPanel):
         if read is not None and isinstance(read.source, MeasuredSource):
             options = read.options  # other options are for a file or a sample
         elif read is not None and read.source.pixels is not None:
-            return read.source.with_pixels(finest_pixels(linked.labels)), read.options
+            return read.source.with_label_image(
+                finest_pixels(linked.labels)
+            ), read.options
         how = measurement_record(self._session.dataset)
         axis, groups = how.get("first_axis"), how.get("groups")
         groups = groups if isinstance(groups, list | tuple) else USUAL

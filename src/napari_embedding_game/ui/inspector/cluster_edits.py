@@ -272,7 +272,7 @@ class ClusterEdits(QWidget):
     def _make_cluster(self) -> None:
         """Make a cluster of the selected points and start editing its name."""
         key = self._edit_and_select(
-            self._clusters.make_cluster, self._session.selection.points
+            self._clusters.make_group, self._session.selection.points
         )
         if key is not None:
             self.edit_name(key)

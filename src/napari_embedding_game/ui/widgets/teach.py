@@ -122,7 +122,7 @@ class TeachWidget(MapTool):
     def _make_class_of_selection(self) -> None:
         """Make a group of the selected points, and open the editor of its name."""
         session = self._session
-        key = self._try_edit(session.clusters.make_cluster, session.selection.points)
+        key = self._try_edit(session.clusters.make_group, session.selection.points)
         if key is not None:
             self.class_table.edit_first_cell(key)
 
@@ -193,7 +193,7 @@ class TeachWidget(MapTool):
         return (
             ""
             if dataset is None
-            else learned_classes.explain_obstacle(dataset, self._annotation)
+            else learned_classes.explain_why_unlearnable(dataset, self._annotation)
         )
 
     @property
