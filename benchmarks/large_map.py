@@ -125,22 +125,22 @@ class StandIn:
     def check(self, X: Any, settings: Any) -> None:
         """Refuse nothing."""
 
-    def neighbors(self, X: Any, settings: Any) -> None:
+    def find_neighbors(self, X: Any, settings: Any) -> None:
         """Search nothing."""
 
-    def layout(
+    def make_edges_and_layout(
         self, graph: Any, X: Any, settings: Any, warm_start: Any = None
     ) -> tuple[Any, Any]:
         """Place nothing."""
         return None, self._snapshot.embedding
 
-    def play(
+    def play_game(
         self, edges: Any, layout: Any, settings: Any, warm_start: Any = None
     ) -> Iterator[Any]:
         """Yield the map, and no more."""
         yield self._snapshot
 
-    def merging(self, *args: Any) -> None:
+    def merge_landmarks(self, *args: Any) -> None:
         """Leave each landmark a cluster of its own."""
 
 
