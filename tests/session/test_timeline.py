@@ -132,7 +132,7 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine, monke
     assert session.timeline.current is paused
     session.settings.repulsion = 700.0
     searched = AssertionError("neighbours that are known are searched")
-    monkeypatch.setattr(engine, "neighbors", Mock(side_effect=searched))
+    monkeypatch.setattr(engine, "find_neighbors", Mock(side_effect=searched))
     frames = frames_to(session, 0, session.continue_run().frames())
     assert session.timeline.current is None  # a run is on show
     assert np.array_equal(session.snapshot.embedding, paused.snapshot.embedding)
