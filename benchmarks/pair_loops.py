@@ -18,7 +18,7 @@ from scipy import sparse
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.pressure import compute_labels_and_pressure
 from napari_embedding_game.core.graph.edges import Edges
 from shared import QUICK_ROWS, arguments, report
 
@@ -69,7 +69,7 @@ def row(
     forces = CompiledForces(edges, *functions)
     among_few = CompiledForces(Edges.from_matrix(few), *functions)
     found: dict[str, Any] = {"method": name}
-    attract = quickest(lambda: forces.attract(y), repeats)
+    attract = quickest(lambda: forces.attraction_gradient(y), repeats)
     found["attraction, ms"] = 1e3 * attract
     for approximation in ("landmarks", "sampled_edges"):
         if approximation not in member.approximations:
@@ -80,14 +80,18 @@ def row(
             approximation, forces, repulsion, N_LANDMARKS, 0, member.aggregate
         )
         if approximation == "landmarks":
-            taken = quickest(lambda: forces.repel(y, z), repeats)
+            taken = quickest(lambda: forces.repulsion_between(y, z), repeats)
         else:
-            taken = quickest(lambda o=objective: o.repel(y), repeats)
+            taken = quickest(lambda o=objective: o.approximate_repulsion(y), repeats)
         n_pairs = len(y) * N_LANDMARKS
         found[f"{approximation}, ns"] = 1e9 * taken / n_pairs
-        pressed = quickest(lambda o=objective: pressure(o, y, z), repeats)
+        pressed = quickest(
+            lambda o=objective: compute_labels_and_pressure(o, y, z), repeats
+        )
         found[f"pressure, {approximation}"] = 1e3 * pressed
-    taken = quickest(lambda: among_few.all_pairs(y[:n_all].contiguous()), repeats)
+    taken = quickest(
+        lambda: among_few.repulsion_of_all_pairs(y[:n_all].contiguous()), repeats
+    )
     found["all pairs, ns"] = 2e9 * taken / n_all**2
     return found
 

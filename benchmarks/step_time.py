@@ -75,7 +75,7 @@ def floor_ms(game: Game, approximation: str) -> float:
     n_bytes = 8 * n_ends + 4 * n_points * (1 + 6 * n_dims)
     division = seconds_of_a_division()
     if approximation == "mesh":
-        grid = forces.grid._grid
+        grid = forces.mesh._grid
         sums = seconds_of_transforms(grid.shape, grid.dtype)
     else:
         sums = n_points * len(game.z.positions) * division
@@ -90,7 +90,7 @@ def row(n_points: int, approximation: str, rounds: int) -> dict[str, Any]:
     order = memory_order(y.numpy())
     ordered = {"edges": edges.reorder_points(order), "layout": y.numpy()[order]}
     game = Game(Problem(**ordered, device=torch.device("cpu")))
-    states = game.steps(settings)
+    states = game.apply_and_play(settings)
     next(states)
     with use_one_torch_thread():
         step = processor_ms(lambda: next(states), rounds)

@@ -19,7 +19,7 @@ import torch
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import MeshSum
-from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.pressure import compute_labels_and_pressure
 from napari_embedding_game.core.errors import EmbeddingWarning
 from napari_embedding_game.core.estimator import EmbeddingGame, to_parameters
 from napari_embedding_game.core.graph.edges import Edges
@@ -60,8 +60,8 @@ def of_many_rows() -> None:
     objective = MeshSum(CompiledForces(Edges.from_matrix(two)), 1.0)
     for width in (1.0, 100.0):  # the grid of a small map has float64
         y = torch.tensor([[0.0, 0.0], [width, 0.0]])
-        objective.evaluate(y, y[:1])
-        pressure(objective, y, y[:1])
+        objective.energy_and_gradients(y, y[:1])
+        compute_labels_and_pressure(objective, y, y[:1])
 
 
 def of_the_libraries() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from napari_embedding_game.core.energy.objective import Landmarks, SampledEdges
+from napari_embedding_game.core.energy.objective import LandmarkBound, SampledEdges
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
@@ -104,7 +104,7 @@ class Twin:
 
     def sum_of(self, objective, y, z):
         """S, or what stands for it in an objective."""
-        if isinstance(objective, Landmarks):
+        if isinstance(objective, LandmarkBound):
             return self.bound(y, z)
         if isinstance(objective, SampledEdges):
             return self.pairs_sum(y, objective.pairs, len(objective.pairs[1]))

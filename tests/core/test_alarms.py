@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core import pipeline
-from napari_embedding_game.core.dynamics.alarms import MIN_SPREAD, alarm, spread
+from napari_embedding_game.core.dynamics.alarms import (
+    MIN_SPREAD,
+    find_alarm,
+    measure_spread,
+)
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings
@@ -28,7 +32,7 @@ def test_a_good_map_needs_no_remedy(digits_start, approximation):
     last = play_digits(digits_start, approximation=approximation)
     assert last.warning == ""
     assert not last.remedy
-    assert spread(last.embedding) > 4 * MIN_SPREAD
+    assert measure_spread(last.embedding) > 4 * MIN_SPREAD
 
 
 @pytest.mark.parametrize(
@@ -62,28 +66,28 @@ def test_a_map_that_says_little_is_told_with_a_way_that_leads_out(
     assert way_out.endswith("back to default.")
     mended = play_digits(digits_start, **{**settings, **last.remedy})
     assert mended.warning == ""
-    assert spread(mended.embedding) > 4 * MIN_SPREAD
+    assert measure_spread(mended.embedding) > 4 * MIN_SPREAD
 
 
 def test_landmarks_that_push_nothing_may_lie_anywhere():
     away = WIDE[:50] + 90
-    assert alarm(WIDE, Settings(), away)
-    assert not alarm(WIDE, Settings())
-    assert not alarm(WIDE, Settings(approximation="mesh"), away)
-    assert not alarm(WIDE, Settings(), WIDE[:2000])
+    assert find_alarm(WIDE, Settings(), away)
+    assert not find_alarm(WIDE, Settings())
+    assert not find_alarm(WIDE, Settings(approximation="mesh"), away)
+    assert not find_alarm(WIDE, Settings(), WIDE[:2000])
 
 
 def test_where_nothing_was_changed_the_repulsion_or_the_landmarks_are_raised():
-    heap = alarm(HEAP, Settings())
+    heap = find_alarm(HEAP, Settings())
     assert "raise the repulsion" in heap.sentence
     assert heap.remedy == {"repulsion": 900.0}
-    far = alarm(WIDE, Settings(), WIDE[:200] + 90)
+    far = find_alarm(WIDE, Settings(), WIDE[:200] + 90)
     assert "raise the number of landmarks" in far.sentence
     assert far.remedy == {"n_landmarks": 800}
-    most = alarm(WIDE[:60], Settings(), WIDE[:60] + 90)
+    most = find_alarm(WIDE[:60], Settings(), WIDE[:60] + 90)
     assert most.sentence.endswith("choose the approximation exact.")
     assert most.remedy == {"approximation": "exact"}
-    given = alarm(HEAP, Settings(method="given"))
+    given = find_alarm(HEAP, Settings(method="given"))
     assert "choose another method" in given.sentence
     assert not given.remedy
 
@@ -98,13 +102,13 @@ def test_where_nothing_was_changed_the_repulsion_or_the_landmarks_are_raised():
     ],
 )
 def test_only_what_was_changed_for_the_worse_goes_back(changed, named):
-    assert set(alarm(HEAP, Settings(**changed)).remedy) == named
+    assert set(find_alarm(HEAP, Settings(**changed)).remedy) == named
 
 
 def test_points_that_ran_away_are_told(digits_start):
     square = np.random.default_rng(0).uniform(size=(50, 2))
-    far = alarm(1e6 * square, Settings(), n_left=400)
-    assert not alarm(square, Settings(), n_left=400)
+    far = find_alarm(1e6 * square, Settings(), iterations_left=400)
+    assert not find_alarm(square, Settings(), iterations_left=400)
     assert "run far apart" in far.sentence
     assert set(far.remedy) == {"learning_rate", "landmark_learning_rate", "repulsion"}
     with pytest.raises(InputError, match="run off the map") as told:
@@ -117,14 +121,14 @@ def test_points_on_few_spots_have_no_spread_and_islands_have_wherever_they_lie()
     rng = np.random.default_rng(0)
     of = rng.integers(0, 10, 4000)
     places, inside = rng.normal(size=(10, 2)), rng.normal(size=(4000, 2))
-    near, far = (spread(gap * places[of] + inside) for gap in (20, 20_000))
+    near, far = (measure_spread(gap * places[of] + inside) for gap in (20, 20_000))
     assert far == pytest.approx(near, rel=0.05)
     assert 4 * MIN_SPREAD < near < 20
-    assert spread(20 * places[of] + 0.01 * inside) < MIN_SPREAD
-    assert spread(places[of]) == 0
-    assert spread(WIDE) == pytest.approx(30 / np.sqrt(np.pi), rel=0.1)
-    assert spread(np.zeros((50, 3))) == 0
-    assert not alarm(np.zeros((50, 1)), Settings())  # a line fills no plane
+    assert measure_spread(20 * places[of] + 0.01 * inside) < MIN_SPREAD
+    assert measure_spread(places[of]) == 0
+    assert measure_spread(WIDE) == pytest.approx(30 / np.sqrt(np.pi), rel=0.1)
+    assert measure_spread(np.zeros((50, 3))) == 0
+    assert not find_alarm(np.zeros((50, 1)), Settings())  # a line fills no plane
 
 
 @pytest.mark.parametrize("gap", [30, 400])
@@ -148,20 +152,20 @@ def test_islands_far_apart_are_no_collapse_opened_or_played_on(gap):
 
 def test_a_map_too_wide_for_the_grid_is_told_with_the_way_out():
     grid = Settings(approximation="mesh")
-    assert not alarm(30 * WIDE, grid)
+    assert not find_alarm(30 * WIDE, grid)
     flung = np.vstack([WIDE, [[3_000.0, 0.0]]])
-    assert not alarm(flung, grid)  # each part has a grid of its own
+    assert not find_alarm(flung, grid)  # each part has a grid of its own
     wide = 100 * WIDE
-    told = alarm(wide, grid)
+    told = find_alarm(wide, grid)
     assert re.match(
         "The map is (2,999|3,000) wide, .* points closer than 1.5", told.sentence
     )
     assert told.remedy == {"approximation": "exact"}
-    assert not alarm(wide, Settings(approximation="exact"))
+    assert not find_alarm(wide, Settings(approximation="exact"))
     in_space = np.column_stack([3 * WIDE, 3 * WIDE[:, 0]])
-    assert not alarm(in_space, grid)  # summed pair by pair
+    assert not find_alarm(in_space, grid)  # summed pair by pair
     crowd = np.tile(in_space, (6, 1))
-    assert "too wide for the grid" in alarm(crowd, grid).sentence
-    assert not alarm(crowd / 3, grid)
+    assert "too wide for the grid" in find_alarm(crowd, grid).sentence
+    assert not find_alarm(crowd / 3, grid)
     many = np.random.default_rng(1).uniform(0, 3_000, (52_000, 2))
-    assert alarm(many, grid).remedy == {"approximation": "landmarks"}
+    assert find_alarm(many, grid).remedy == {"approximation": "landmarks"}

@@ -90,7 +90,9 @@ def test_a_spring_is_in_no_more_hurry_than_time_asks_for(n_left, share):
     player = Player(torch.tensor([[1.0, 0], [-1, 0]]))  # of radius 1, by 1 from 0
     spring = Spring(rows=np.array([0, 1]), place=(0.0, 1.0))
     forces = HandForces(springs=(spring,))
-    AppliedForces(forces, player.positions, 2, None, n_left).move(player, player)
+    AppliedForces(forces, player.positions, 2, None, n_left).move_players(
+        player, player
+    )
     assert player.positions[0].tolist() == pytest.approx([1, share])
 
 

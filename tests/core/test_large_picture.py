@@ -89,7 +89,7 @@ def test_the_pull_is_the_gradient_of_what_is_lowered():
         gaps = squareform(pdist(middles)) - wanted
         return (pairs * gaps**2).sum() / (2 * n * width)
 
-    found = module.pull_between(middles, sizes, in_data)
+    found = module.compute_group_pull(middles, sizes, in_data)
     for a, axis in np.ndindex(middles.shape):
         step = np.zeros_like(middles)
         step[a, axis] = 1e-6
@@ -159,7 +159,9 @@ def test_a_graphics_card_adds_what_the_processor_adds():
 @pytest.mark.parametrize("sizes", [[5.0], [3.0, 4.0], [2.0, 2.0, 2.0]])
 def test_too_few_groups_or_all_on_one_spot_pull_at_nothing(sizes):
     middles = np.ones((len(sizes), 2))
-    pull = module.pull_between(middles, np.array(sizes), np.ones((len(sizes),) * 2))
+    pull = module.compute_group_pull(
+        middles, np.array(sizes), np.ones((len(sizes),) * 2)
+    )
     np.testing.assert_array_equal(pull, 0)
 
 

@@ -8,7 +8,7 @@ from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.mesh_repulsion import (
     WIDER,
     Mesh,
-    widest_spacing,
+    required_spacing,
 )
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import COME_BACK, make_objective
@@ -97,7 +97,7 @@ def test_one_component_far_off_leaves_the_others_their_fine_grid(d):
     wanted, slope = all_pairs(KERNELS["cauchy"], y)
     assert total == pytest.approx(wanted, rel=5e-4)
     assert off(gradient, slope) < 0.03
-    assert widest_spacing(y) < WIDER
+    assert required_spacing(y) < WIDER
 
 
 def test_points_that_are_nowhere_are_refused():
@@ -112,7 +112,7 @@ def test_a_wide_map_in_space_has_the_forces_of_all_pairs(make_problem, span):
     wide = problem.y * (span / float(np.ptp(problem.y.numpy(), axis=0).max()))
     forces = CompiledForces(problem.edges)
     found, wanted = (
-        make_objective(way, forces, 1.0, 9).evaluate(wide, problem.z)
+        make_objective(way, forces, 1.0, 9).energy_and_gradients(wide, problem.z)
         for way in ("mesh", "exact")
     )
     assert found[0] == pytest.approx(wanted[0], rel=1e-3)
@@ -148,9 +148,9 @@ def test_the_energy_is_that_of_all_pairs(make_problem, name):
     forces = CompiledForces(problem.edges, *functions)
     repulsion = member.lambda_scale(problem.edges) * member.repulsion
     found, wanted = (
-        make_objective(way, forces, repulsion, 9, 0, member.aggregate).evaluate(
-            problem.y, problem.z
-        )
+        make_objective(
+            way, forces, repulsion, 9, 0, member.aggregate
+        ).energy_and_gradients(problem.y, problem.z)
         for way in ("mesh", "exact")
     )
     assert found[0] == pytest.approx(wanted[0], rel=1e-3)
@@ -169,5 +169,5 @@ def test_lost_landmarks_that_only_tile_come_back_onto_points(
     held = z.clone()
     for _ in range(COME_BACK):
         assert torch.equal(z, held)
-        sums.follow(problem.y, z)
+        sums.update_landmarks(problem.y, z)
     assert (problem.y == z[3]).all(dim=1).any()

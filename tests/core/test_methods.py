@@ -16,15 +16,15 @@ from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
     METHODS,
     Method,
-    per_point,
+    inverse_point_count,
 )
 from napari_embedding_game.core.energy.objective import (
     AllPairs,
-    Landmarks,
+    LandmarkBound,
     make_objective,
 )
 from napari_embedding_game.core.energy.pair_functions import UMAP_A, UMAP_B
-from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.pressure import compute_labels_and_pressure
 from napari_embedding_game.core.energy.torch_forces import TorchForces
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.edges import Edges
@@ -42,7 +42,7 @@ PAIRWISE = [
     (name, approximation)
     for name, member in METHODS.items()
     for approximation in member.approximations
-    if not member.moved_by and approximation != "mesh"
+    if not member.make_layouts and approximation != "mesh"
 ]
 """A grid is not exact, and goes by the outermost points: tests/core/test_mesh.py."""
 L = 9
@@ -72,7 +72,7 @@ def twin_energy(problem, objective, y, z):
     total = problem.twin.sum_of(objective, y, z)
     if objective.aggregate == "log":
         # Landmarks' bound counts each point with itself, where the kernels are 1.
-        own = len(y) if isinstance(objective, Landmarks) else 0
+        own = len(y) if isinstance(objective, LandmarkBound) else 0
         total = torch.log(torch.maximum(total - own, total / 2))
     return problem.twin.attraction(y) + objective.repulsion * total
 
@@ -94,7 +94,9 @@ def test_value_and_gradients_are_those_of_the_formula(
     member = METHODS[name]
     problem = problem_of(make_problem, member, d=d, dtype=dtype)
     objective = objective_of(problem, member, approximation, forces)
-    energy, y_gradient, z_gradient = objective.evaluate(problem.y, problem.z)
+    energy, y_gradient, z_gradient = objective.energy_and_gradients(
+        problem.y, problem.z
+    )
     y = problem.y.double().requires_grad_()
     z = problem.z.double().requires_grad_()
     wanted = twin_energy(problem, objective, y, z)
@@ -153,8 +155,8 @@ def test_pressure_minimises_the_energy_of_one_lifted_point(
     problem = problem_of(make_problem, member, n=60, dtype=np.float32)
     y, z = played(problem, name, approximation)
     objective = objective_of(problem, member, approximation)
-    before = float(objective.sums(y, z).total)
-    _, found = pressure(objective, y, z)
+    before = float(objective.compute_sums(y, z).total)
+    _, found = compute_labels_and_pressure(objective, y, z)
     y, z, twin = y.double(), z.double(), problem.twin
     at_0 = lifted(y, 0, 0.0)
     flat = torch.hstack([z, torch.zeros(L, 1, dtype=torch.float64)])
@@ -197,7 +199,7 @@ def test_pressure_of_ee_is_the_papers_closed_form(make_problem):
     forces = chosen(problem.edges, member)
     objective = AllPairs(forces, 3.0)
     objective.weights = weights
-    _, found = pressure(objective, problem.y, problem.z)
+    _, found = compute_labels_and_pressure(objective, problem.y, problem.z)
     pull = np.asarray(problem.edges.to_csr_matrix().sum(axis=1)).ravel() / 2
     near = np.exp(-(torch.cdist(problem.y, problem.y).numpy() ** 2))
     push = 3.0 * (weights * near).sum(axis=1)
@@ -222,7 +224,7 @@ def test_tsne_is_openly_t_sne(make_problem):
         divergence = (P * np.log(np.where(P > 0, P, 1))).sum()
         divergence -= (P * np.log(np.where(P > 0, q / q.sum(), 1))).sum()
         entropy = -(P * np.log(np.where(P > 0, P, 1))).sum()
-        energy = objective.evaluate(y, problem.z)[0] / objective.repulsion
+        energy = objective.energy_and_gradients(y, problem.z)[0] / objective.repulsion
         assert energy - entropy == pytest.approx(divergence, rel=1e-6)
 
 
@@ -236,7 +238,7 @@ def test_two_kernel_pca_is_the_squared_difference_of_two_kernels(make_problem):
         q = 1 / (1 + torch.cdist(y, y).numpy() ** 2)
         np.fill_diagonal(q, 0)
         squared = ((wanted - q) ** 2).sum() - (wanted**2).sum()
-        energy = objective.evaluate(y, problem.z)[0] / objective.repulsion
+        energy = objective.energy_and_gradients(y, problem.z)[0] / objective.repulsion
         assert energy == pytest.approx(squared, rel=1e-5)
         energies.append(squared)
     assert energies[0] != pytest.approx(energies[1], rel=0.1)
@@ -261,7 +263,7 @@ def test_two_kernel_lle_is_lemma_4(make_problem):
     different = ~np.eye(n, dtype=bool)
     q = 1 / (1 + torch.cdist(problem.y, problem.y).numpy() ** 2)
     loss = (M * q)[different].sum() + q[different].sum() / n
-    energy = objective.evaluate(problem.y, problem.z)[0]
+    energy = objective.energy_and_gradients(problem.y, problem.z)[0]
     assert energy == pytest.approx(loss, rel=1e-5)
 
 
@@ -274,7 +276,9 @@ def test_exact_umap_is_the_papers_cross_entropy(make_problem):
     s = torch.cdist(problem.y, problem.y).numpy() ** 2 + 1e-3
     p = UMAP_A * s**UMAP_B
     cross = w * np.log1p(p) + (w - 1) * np.log(1 - 1 / (1 + p))
-    energy = objective.evaluate(problem.y, problem.z)[0] / objective.repulsion
+    energy = (
+        objective.energy_and_gradients(problem.y, problem.z)[0] / objective.repulsion
+    )
     assert energy == pytest.approx(cross[different].sum(), rel=1e-5)
 
 
@@ -308,7 +312,7 @@ def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
         title="Gaussian game",
         attraction="log1p",
         kernel="gaussian",
-        lambda_scale=per_point,
+        lambda_scale=inverse_point_count,
         repulsion=300,
     )
     monkeypatch.setitem(METHODS, "gaussian_game", example)

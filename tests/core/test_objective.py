@@ -8,7 +8,7 @@ from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.pressure import compute_labels_and_pressure
 from napari_embedding_game.core.energy.torch_forces import TorchForces
 from napari_embedding_game.core.threads import limit_threads
 
@@ -45,7 +45,7 @@ def test_landmarks_beside_sampled_edges_climb_the_bound_of_the_game(
     beside = make_objective("sampled_edges", forces, REPULSION, 9)
     z = problem.z.clone().requires_grad_()
     problem.twin.game(problem.y, z, REPULSION).backward()
-    climb = beside.evaluate(problem.y, problem.z)[2]
+    climb = beside.energy_and_gradients(problem.y, problem.z)[2]
     assert difference(climb, z.grad) < TOLERANCE[dtype]
 
 
@@ -62,16 +62,18 @@ def test_with_a_landmark_on_each_point_a_logarithm_is_that_of_all_pairs(
         for approximation in ("landmarks", "exact", "sampled_landmarks")
     )
     y = problem.y / 4  # near enough to repel one another
-    energy, gradient, climb = of_game.evaluate(y, y)
-    wanted, wanted_gradient, _ = of_all.evaluate(y, y)
+    energy, gradient, climb = of_game.energy_and_gradients(y, y)
+    wanted, wanted_gradient, _ = of_all.energy_and_gradients(y, y)
     assert energy == pytest.approx(wanted, rel=within)
     assert difference(gradient, wanted_gradient) < within
     assert float(climb.norm()) < within * float(gradient.norm())
-    energy, gradient, _ = of_points.evaluate(y, y)
+    energy, gradient, _ = of_points.energy_and_gradients(y, y)
     assert energy == pytest.approx(wanted, rel=within)
     assert difference(gradient, wanted_gradient) < within
     if make_forces is compiled:
-        heights = (pressure(each, y, y)[1] for each in (of_game, of_all))
+        heights = (
+            compute_labels_and_pressure(each, y, y)[1] for each in (of_game, of_all)
+        )
         np.testing.assert_allclose(*heights, rtol=0.05, atol=1e-3)
 
 
@@ -89,7 +91,7 @@ def test_sampling_is_unbiased_for_the_sum_over_all_pairs(make_problem, approxima
 
     def energy(seed):
         objective = make_objective(approximation, forces, REPULSION, 4, seed)
-        return objective.evaluate(problem.y, problem.z)[0]
+        return objective.energy_and_gradients(problem.y, problem.z)[0]
 
     whole = float(problem.twin.all_pairs_energy(problem.y, REPULSION))
     if approximation == "sampled_edges":  # of different points, each 1 from itself
@@ -100,10 +102,12 @@ def test_sampling_is_unbiased_for_the_sum_over_all_pairs(make_problem, approxima
 def test_all_partners_are_all_pairs(make_problem):
     problem = make_problem(40, 2, 4)
     forces = compiled(problem.edges)
-    wanted = make_objective("exact", forces, 1.0, 4).evaluate(problem.y, problem.z)
+    wanted = make_objective("exact", forces, 1.0, 4).energy_and_gradients(
+        problem.y, problem.z
+    )
     for n_partners in (39, 100):
         drawn = make_objective("sampled_edges", forces, 1.0, n_partners)
-        energy, gradient, _ = drawn.evaluate(problem.y, problem.z)
+        energy, gradient, _ = drawn.energy_and_gradients(problem.y, problem.z)
         assert energy == pytest.approx(wanted[0], rel=1e-6)
         assert difference(gradient, wanted[1]) < 1e-6
 
@@ -120,11 +124,14 @@ def test_any_number_of_threads_gives_the_same_bits(make_problem, monkeypatch, d,
 
     def sums(n_jobs):
         with limit_threads(n_jobs):
-            yield from forces.repel(problem.y, problem.z)
-            yield from (forces.attract(problem.y), forces.attraction_energy(problem.y))
-            yield from forces.pair_repulsion(problem.y, pairs)
-            yield from forces.all_pairs(problem.y)
-            yield from pressure(objective, problem.y, problem.z)
+            yield from forces.repulsion_between(problem.y, problem.z)
+            yield from (
+                forces.attraction_gradient(problem.y),
+                forces.attraction_energy(problem.y),
+            )
+            yield from forces.repulsion_of_sampled_pairs(problem.y, pairs)
+            yield from forces.repulsion_of_all_pairs(problem.y)
+            yield from compute_labels_and_pressure(objective, problem.y, problem.z)
 
     for others in zip(*(list(sums(n)) for n in (1, 2, 5)), strict=True):
         for other in others[1:]:

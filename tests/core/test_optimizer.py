@@ -51,12 +51,12 @@ def test_the_fast_schedule_weakens_both_rates_and_the_repulsion(make_problem):
     for i, after in enumerate(game):
         y = torch.tensor(before.embedding, dtype=torch.float64).requires_grad_()
         z = torch.tensor(before.landmarks, dtype=torch.float64).requires_grad_()
-        problem.twin.game(y, z, 60 / 120 * schedule.repulsion(i / 20)).backward()
+        problem.twin.game(y, z, 60 / 120 * schedule.repulsion_factor(i / 20)).backward()
         for found, old, down, eta in [
             (after.embedding, y, -1, schedule.learning_rate),
             (after.landmarks, z, 1, schedule.landmark_learning_rate),
         ]:
-            step = down * eta * schedule.rate(i / 20) * old.grad
+            step = down * eta * schedule.rate_factor(i / 20) * old.grad
             wanted = (old + step / (old.grad**2).mean().sqrt()).detach()
             np.testing.assert_allclose(found, wanted, atol=1e-3)
         before = after
@@ -83,7 +83,7 @@ def test_the_compiled_step_is_that_of_torch(momentum):
 def test_a_landmark_that_comes_back_rests_where_it_is_put(make_problem):
     made, device = make_problem(100, 2, 9), torch.device("cpu")
     game = Game(Problem(edges=made.edges, layout=made.y.numpy(), device=device))
-    steps = game.steps(Settings(approximation="mesh", n_landmarks=9))
+    steps = game.apply_and_play(Settings(approximation="mesh", n_landmarks=9))
     next(steps)
     width = float(made.y.abs().max())
     game.z.positions[3] = 1e4

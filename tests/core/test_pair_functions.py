@@ -17,7 +17,7 @@ from napari_embedding_game.core.energy.pair_functions import (
     KERNELS,
     PairFunction,
 )
-from napari_embedding_game.core.energy.pair_loops import lifted_row
+from napari_embedding_game.core.energy.pair_loops import sum_values_and_slopes
 from napari_embedding_game.core.energy.torch_forces import TorchForces
 
 METHODS_PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
@@ -36,7 +36,7 @@ def values_and_slopes(function, s, out):
 
 @njit
 def of_row(function, s, weights, u):
-    return lifted_row(function, s, weights, u)
+    return sum_values_and_slopes(function, s, weights, u)
 
 
 def by_torch(function, s):
@@ -123,6 +123,6 @@ def test_the_one_of_the_documents_has_its_sums(heavy, make_problem, approximatio
         TorchForces(problem.edges, torch.device("cpu"), "log1p", member.kernel),
     ):
         objective = make_objective(approximation, forces, 2.0, 9, 0, "log")
-        energies.append(objective.evaluate(problem.y, problem.z))
+        energies.append(objective.energy_and_gradients(problem.y, problem.z))
     for one, other in zip(*energies, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -11,7 +11,7 @@ from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
-from napari_embedding_game.core.energy.pair_loops import padded_to_plane
+from napari_embedding_game.core.energy.pair_loops import pad_to_plane
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.transform import compute_frozen_field
@@ -24,7 +24,7 @@ STEP = 1e-2
 def points(request):
     """Points in the plane, those of the first on a line, or in space."""
     y = np.random.default_rng(0).normal(size=(N, request.param)) * 6
-    return padded_to_plane(y.astype(np.float32))
+    return pad_to_plane(y.astype(np.float32))
 
 
 def edges_of(n):
@@ -56,7 +56,7 @@ def test_the_field_pushes_a_point_as_the_fit_does(points, name, approximation):
     z = torch.from_numpy(landmarks)
     forces = CompiledForces(edges, method.attraction, method.kernel)
     objective = make_objective(approximation, forces, 1.0, 40, 0, method.aggregate)
-    gradient = objective.gradients(y, z)[0] - forces.attract(y)
+    gradient = objective.gradients(y, z)[0] - forces.attraction_gradient(y)
     field = compute_frozen_field(method, approximation, 1.0, points, landmarks)
     some = np.arange(1_000, 1_200)
     slopes = np.empty((200, d))

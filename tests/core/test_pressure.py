@@ -8,7 +8,7 @@ from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.pressure import compute_labels_and_pressure
 from napari_embedding_game.core.settings import Settings
 
 N, L, STRENGTH = 90, 20, 300.0
@@ -34,7 +34,9 @@ def objective_of(problem, approximation):
 def test_of_many_points_it_is_known_under_landmarks_alone(played, monkeypatch):
     def found():
         return {
-            name: pressure(objective_of(played, name), played.y, played.z)
+            name: compute_labels_and_pressure(
+                objective_of(played, name), played.y, played.z
+            )
             for name in APPROXIMATIONS
         }
 

@@ -64,9 +64,9 @@ def test_a_fit_at_which_nobody_looks_copies_the_start_and_the_end_alone(monkeypa
     monkeypatch.setattr(play, "FRAME_SECONDS", 0.0)
     monkeypatch.setattr(play, "SHARE_UNWATCHED", 1e-9)
     monkeypatch.setattr(play, "LONGEST_UNWATCHED", 600.0)
-    copied, copy = [], play._Driver._copy
+    copied, copy = [], play._Driver._copy_positions
     monkeypatch.setattr(
-        play._Driver, "_copy", lambda *given: copied.append(1) or copy(*given)
+        play._Driver, "_copy_positions", lambda *given: copied.append(1) or copy(*given)
     )
     game().fit(CLOUD)
     assert len(copied) == 2 * 2  # points and landmarks

@@ -1,8 +1,8 @@
 """The embedding game as a scikit-learn estimator.
 
-What a fit does, and where its seed enters: :mod:`pipeline`.  Ranges of parameters are
-refused by ``Settings.validate``, rows by :meth:`EmbeddingGame._as_rows`,
-``neighbors.validate_row_count`` and ``precomputed.validate_distances``.
+:mod:`pipeline` has the steps of a fit, and where the seed enters.
+``Settings.validate`` checks parameters; :meth:`EmbeddingGame._validate_rows`,
+``neighbors.validate_row_count`` and ``precomputed.validate_distances`` check the data.
 """
 
 from __future__ import annotations
@@ -56,30 +56,35 @@ if TYPE_CHECKING:
     from napari_embedding_game.core.live_run import Run
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
-"""Iterations, each with the parameters that change there."""
-_NAMES = tuple(each.name for each in fields(Settings))
+"""Pairs of an iteration and a dict of the parameters that change at this iteration."""
+_SETTING_NAMES = tuple(each.name for each in fields(Settings))
 _FARTHEST = 1e6
-"""Largest coordinate of a start that is given: beyond it points feel nothing."""
+"""Largest coordinate of an ``init`` array: forces vanish at larger distances."""
 
 Callback = Callable[[int, float, NDArray[np.float32]], Any]
-"""Takes the iteration, the energy and a copy of the map; a true answer ends the fit."""
+"""Takes the iteration, the energy and a copy of the map; a true result ends the fit."""
 
 
 def to_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of :class:`EmbeddingGame` for these settings.
+    """Return the parameters of :class:`EmbeddingGame` that make these settings.
 
-    Those that it has no parameter for, and that are not as by default, are its
-    ``method_params``; what is no setting is left out.
+    Settings that are no parameter of the estimator are put into ``method_params``,
+    unless they have their default; names that are no setting are left out.
     """
     parameters, default = EmbeddingGame().get_params(deep=False), Settings()
     given = {name: settings[name] for name in settings if name in parameters}
-    others = [name for name in _NAMES if name in settings and name not in parameters]
+    others = [
+        name for name in _SETTING_NAMES if name in settings and name not in parameters
+    ]
     more = {n: settings[n] for n in others if settings[n] != getattr(default, n)}
     return {**given, "method_params": more} if more else given
 
 
 def collect_fitted_parameters(model: EmbeddingGame) -> dict[str, Any]:
-    """Return all parameters of a fitted model, flat, with the values that were used."""
+    """Return a fitted model's parameters as one flat dict, with the values used.
+
+    "auto", None and a random state are replaced by the values of the fit.
+    """
     given = model.get_params(deep=False)
     return {
         **given,
@@ -92,10 +97,10 @@ def collect_fitted_parameters(model: EmbeddingGame) -> dict[str, Any]:
 
 
 def find_first_nonfinite(X: Any) -> tuple[int, int, int] | None:
-    """Return the row and the column of the first value that is NaN or infinite.
+    """Return row and column of the first NaN or infinity, and the number of such rows.
 
-    And the number of rows with such values; None where all values are finite.  ``X`` is
-    an (N, D) array or sparse CSR matrix of floats.
+    Return None where all values are finite.  ``X``: an (N, D) array or sparse CSR
+    matrix of floats.
     """
     values = X.data if sparse.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
@@ -116,13 +121,13 @@ def place_rows_with_diagnostics(
     model: EmbeddingGame, X: Any
 ) -> tuple[NDArray[np.float32], ...]:
     """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows."""
-    rows = model._as_rows(X, reset=False)
+    rows = model._validate_rows(X, reset=False)
     placed: tuple[NDArray[np.float32], ...] = model._fitted.place_with_diagnostics(rows)
     return placed
 
 
-def _takes_new_rows(model: EmbeddingGame) -> bool:
-    """Return True; InputError says why a method or metric takes no new rows."""
+def _supports_new_rows(model: EmbeddingGame) -> bool:
+    """Return True, or raise InputError if the method or metric takes no new rows."""
     with delay_interrupts():
         from napari_embedding_game.core.new_rows.transform import validate_transform
 
@@ -138,9 +143,9 @@ class EmbeddingGame(
 ):
     """Map rows to 1, 2 or 3 dimensions by a game of points against landmarks.
 
-    Points run towards their neighbours and away from landmarks; landmarks chase
-    the points and flee one another.  The landmarks end up tiling the data, so
-    the nearest landmark of a point is its cluster.
+    Points are attracted by their neighbours and repelled by landmarks; landmarks are
+    attracted by points and repelled by one another.  In the end the landmarks cover the
+    data, and the cluster of a point is its nearest landmark.
 
     A fitted model keeps ``X``, which :meth:`transform` needs.
 
@@ -157,41 +162,42 @@ class EmbeddingGame(
     n_landmarks : int, default=200
         L; more of them than rows are not used.
     repulsion : float, optional
-        How strongly points are kept apart: lambda x N of the method's energy, which
-        means the same for any number of rows, or a factor where the method has no
-        lambda.  None is the method's own, 300 for the game.
+        How strongly points repel one another: lambda x N of the method's energy, whose
+        effect does not depend on the number of rows, or a factor where the method has
+        no lambda.  None is the method's default, 300 for the game.
     max_iter : int, optional
-        Iterations instead of the schedule's.
+        Number of iterations instead of the schedule's.
     learning_rate, landmark_learning_rate : float, optional
-        Steps of the points and of the landmarks instead of the schedule's.
+        Lengths of a step of points and of landmarks instead of the schedule's.
     init : str or (N, d) array, default="spectral"
-        Where the points start: "spectral", "random", or a classical method, one of
-        "pca", "gradient_pca", "random_projection", "le", "ale" and "vrle".  An array,
-        such as ``embedding_`` of a former fit, is taken as it is, in units of the map:
-        kernels are about 1 wide, and the other starts have unit variance.
+        The points' start: "spectral", "random", or a classical method, "pca",
+        "gradient_pca", "random_projection", "le", "ale" or "vrle".  An array, such as
+        ``embedding_`` of a former fit, is used unchanged, in units of the map: kernels
+        are about 1 wide, and computed starts have unit variance.
     affinity : str, default="auto"
-        How the attraction of neighbours falls with their distance: "mixed", "fuzzy",
-        "uniform" or "entropic"; "auto" is the method's own.
+        How the attraction of neighbours decreases with their distance: "mixed",
+        "fuzzy", "uniform" or "entropic"; "auto" is the method's default.
     metric : str or callable, default="euclidean"
-        Any that scikit-learn's brute search or pynndescent knows by name.  Or a
+        The name of a metric of scikit-learn's brute search or pynndescent.  Or a
         function of two rows, compiled by ``numba.njit`` for more than 5,000 rows.  Or
         "precomputed": ``X`` are then distances (N, N), such as
-        ``adata.obsp["distances"]`` of scanpy; of a sparse matrix the stored entries are
+        ``adata.obsp["distances"]`` of scanpy; the stored entries of a sparse matrix are
         the neighbours.
     n_jobs : int, optional
         Threads; the result does not depend on it.
     random_state : int, RandomState or None, default=None
-        None draws a seed, kept in ``random_state_``.  The same seed gives the same map,
-        bit for bit, with any number of threads and on any processor;
-        ``docs/reproducibility.md`` says where this does not hold.
+        None chooses a random seed, stored in ``random_state_``.  The same seed gives
+        the same map, bit for bit, with any number of threads and on any processor;
+        ``docs/reproducibility.md`` lists the exceptions.
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
         "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "given" (the map that
         is the ``init``, centred and scaled); "ee" and "ssne" also with
         "_spectral_direction", "_homotopy" or "_pressured_points".
     n_clusters : int, optional
-        Landmarks are merged into so many clusters, or as many as have points if these
-        are fewer: see :mod:`clusters`.  None leaves each landmark a cluster.
+        Number of clusters that landmarks are merged into, at most the number of
+        landmarks that have points: see :mod:`clusters`.  None: each landmark is a
+        cluster.
     method_params : dict, optional
         Any other field of :class:`~napari_embedding_game.core.settings.Settings`:
         "approximation", "schedule", "momentum" or "device".
@@ -202,36 +208,36 @@ class EmbeddingGame(
     embedding_ : (N, d) float32
     landmarks_ : (L, d) float32
     labels_ : (N,) int32
-        Cluster of each row: its nearest landmark (Eq. 7), or with ``n_clusters`` the
-        cluster which this is merged into.
+        Cluster of each row: the index of its nearest landmark (Eq. 7), or with
+        ``n_clusters`` the cluster of that landmark.
     landmark_clusters_ : (L,) int32
-        Cluster of each landmark; with ``n_clusters`` -1 for one without rows.
+        Cluster of each landmark; with ``n_clusters`` -1 for landmarks without rows.
     pressure_ : (N,) float32
-        How far each point would be moved out of the plane, in units of the map.  All
-        NaN under methods that do not define it, and of more than 20,000 rows unless
-        landmarks push them.
+        Height out of the plane at which each point's energy is least, in units of the
+        map.  All NaN for methods that do not define pressure, and for more than 20,000
+        rows unless landmarks repel the points.
     stretch_ : (N,) float32
-        Distance of each point to its neighbours in the data, relative to what is usual
-        on this map (1): large where a position cannot be trusted.
+        Distance of each point to its neighbours in the data, relative to the usual
+        distance on this map (1): large where a position cannot be trusted.
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
     map_hash_ : str
-        16 hexadecimal digits by which the map is recognised elsewhere, made by the same
-        version of this program.
+        16 hexadecimal digits that identify the map on any machine with the same version
+        of this program.
     affinity_matrix_ : (N, N) sparse matrix, float32
         The weights of the attraction, symmetric.
     knn_indices_, knn_distances_ : (N, K) int32, (N, K) float32
-        Neighbours of each row, nearest first, itself left out.
+        Neighbours of each row, nearest first, without the row itself.
     isolation_ : (N,) float32
-        Distance of each row to its neighbours in the data, relative to theirs: well
-        above 1 for outliers, for which no position is right.
+        Distance of each row to its neighbours in the data, relative to the neighbours'
+        distances to theirs: well above 1 for outliers, for which no position is right.
     repulsion_, affinity_, random_state_ : float, str, int
         The values that were used.
     n_iter_ : int
-        Iterations; a minimiser's with those in which the landmarks settle at the end.
+        Number of iterations; for minimisers including those that fit the landmarks.
     n_features_in_ : int
     feature_names_in_ : (D,) array of str
-        Where ``X`` was a table whose columns all have names.
+        Names of the columns, if ``X`` was a table whose columns all have names.
 
     Examples
     --------
@@ -296,9 +302,9 @@ class EmbeddingGame(
         callback: Callback | None = None,
         callback_every: int = 50,
     ) -> EmbeddingGame:
-        """Find the map of ``X``, an (N, D) array or sparse matrix; ``y`` is not used.
+        """Compute the map of ``X``, an (N, D) array or sparse matrix.
 
-        Ctrl-C ends it early, and the map of that moment is the fit.
+        Ctrl-C ends the fit early, and the map of that moment is the fit.
 
         Parameters
         ----------
@@ -307,17 +313,17 @@ class EmbeddingGame(
         verbose : bool, default=False
             Whether to show a progress bar.
         steering : sequence of (iteration, dict of parameters), optional
-            What changes on the way, as with the sliders of the window, such as
-            ``[(120, {"repulsion": 700}), (300, {"n_landmarks": 80})]``; also both
+            Parameters that change during the run, as by the sliders of the window, such
+            as ``[(120, {"repulsion": 700}), (300, {"n_landmarks": 80})]``; also both
             rates, momentum, method, approximation, schedule and max_iter.
         stop_at : int, optional
-            Iteration after which the run ends though its schedule has not.
+            Iteration after which the run ends before the end of its schedule.
         neighbors : (indices, distances), optional
-            Neighbours of each row, (N, K) integers and (N, K) numbers, that are used
-            instead of a search; a row itself may be among them.  The distances are by
-            ``metric``, by which :meth:`transform` searches for new rows.
+            Neighbours of each row, (N, K) integers and (N, K) numbers, which replace
+            the search; a row may be among its own neighbours.  The distances are of
+            ``metric``, which :meth:`transform` uses for new rows.
         callback : callable, optional
-            Called as ``callback(iteration, energy, embedding)``; a true answer ends the
+            Called as ``callback(iteration, energy, embedding)``; a true result ends the
             run, and the map of that moment is the fit.
         callback_every : int, default=50
             Iterations between two calls.
@@ -326,15 +332,15 @@ class EmbeddingGame(
         ------
         InputError
             Too few rows, constant data, NaN or infinities, or a setting out of range
-            (checked before the neighbours are searched).
+            (checked before the neighbour search).
         ValueError
-            Text where numbers belong.
+            Text instead of numbers.
 
         Warns
         -----
         EmbeddingWarning
             The map represents the data badly: the points have collapsed, have run far
-            off, or were still moving.  Or it was ended early.
+            apart, or were still moving.  Or the fit was ended early.
         """
         if verbose:
             print("Finding neighbours", file=sys.stderr)
@@ -342,7 +348,7 @@ class EmbeddingGame(
         every = 0
         if callback is not None:
             every = check_integer("callback_every", callback_every, 1)
-        run = self._play(X, steering, stop_at, neighbors, every)
+        run = self._begin_run(X, steering, stop_at, neighbors, every)
         is_ended = False
         try:
             for frame in yield_with_progress(run) if verbose else run:
@@ -378,7 +384,7 @@ class EmbeddingGame(
         return self
 
     def play(self, X: Any) -> Run:
-        """Begin a fit that is watched and steered; it is played while it is iterated.
+        """Begin a fit that can be watched and steered, and runs while it is iterated.
 
         ::
 
@@ -387,47 +393,53 @@ class EmbeddingGame(
                 draw(snapshot.embedding)
                 run.set(repulsion=700)
 
-        At the end of the schedule, where the iteration is left early, or after
-        ``run.stop()`` the last snapshot is the fit: what :meth:`fit` sets is set.
-        Warnings are in ``warning`` of the snapshots.  For ``X`` and what is raised see
-        :meth:`fit`.
+        At the end of the schedule, after leaving the iteration early, or after
+        ``run.stop()`` the last snapshot becomes the fit, with the attributes that
+        :meth:`fit` sets.  Snapshots have warnings in ``warning``.  :meth:`fit`
+        describes ``X`` and the errors.
         """
-        return self._play(X)
+        return self._begin_run(X)
 
     def fit_transform(
         self, X: Any, y: Any = None, **fit_params: Any
     ) -> NDArray[np.float32]:
-        """Return the map of ``X``, (N, d) float32; ``fit_params``: of :meth:`fit`."""
+        """Fit, and return the map of ``X``, (N, d) float32.
+
+        ``fit_params``: other parameters of :meth:`fit`.
+        """
         return self.fit(X, **fit_params).embedding_
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return where new rows lie on the map, (Q, d) float32; the map stays as it is.
+        """Return the positions of new rows on the fitted map, (Q, d) float32.
 
-        Each row is placed alone, so that the order and the size of batches change
-        nothing. A fitted row keeps its position in ``embedding_``.  The estimator has
-        no ``transform`` where the method or the metric takes no new rows.
+        The map does not change.  Each row is placed alone, so that the order and the
+        size of batches have no effect.  A fitted row gets its position in
+        ``embedding_``.  The estimator has no ``transform`` where the method or the
+        metric takes no new rows.
 
         Parameters
         ----------
         X : (Q, D) array or sparse matrix
-            Rows with the columns of the fitted ones, prepared in the same way.
+            Rows with the columns of the fitted rows, prepared in the same way.
 
         Raises
         ------
         InputError
             NaN, infinities, or values that are too large.
         ValueError
-            Other columns than in the fit, or no fit at all.
+            Columns that differ from those of the fit, or no fit.
         """
         check_is_fitted(self, "embedding_")
-        placed: NDArray[np.float32] = self._fitted.place(self._as_rows(X, reset=False))
+        placed: NDArray[np.float32] = self._fitted.place(
+            self._validate_rows(X, reset=False)
+        )
         return placed
 
-    @available_if(_takes_new_rows)  # type: ignore[untyped-decorator]
+    @available_if(_supports_new_rows)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Return the cluster of new rows, (Q,) int32: that of their nearest landmark.
+        """Return the clusters of new rows' nearest landmarks, (Q,) int32.
 
-        For what ``X`` is and what is raised see :meth:`transform`.
+        :meth:`transform` describes ``X`` and the errors.
         """
         with delay_interrupts():
             from napari_embedding_game.core.new_rows.transform import (
@@ -440,7 +452,7 @@ class EmbeddingGame(
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
         return clusters
 
-    def _play(
+    def _begin_run(
         self,
         X: Any,
         steering: Steering | None = None,
@@ -448,7 +460,11 @@ class EmbeddingGame(
         neighbors: tuple[Any, Any] | None = None,
         every: int = 0,
     ) -> Run:
-        """Begin a run that is watched, or that is steered as given, without a look."""
+        """Validate the data and settings, find neighbours, and return a run.
+
+        ``steering`` None is a run that is watched: snapshots have diagnostics.
+        ``every``: iterations between two snapshots for a callback; 0 for none.
+        """
         with delay_interrupts():  # half of torch could not be imported again
             from napari_embedding_game.core import pipeline
             from napari_embedding_game.core.dynamics.play import play
@@ -456,33 +472,35 @@ class EmbeddingGame(
             from napari_embedding_game.core.live_run import Run
             from napari_embedding_game.core.new_rows.transform import make_fitted_map
 
-        X = self._as_rows(X, ensure_min_samples=2)
+        X = self._validate_rows(X, ensure_min_samples=2)
         for name, value in (("n_clusters", self.n_clusters), ("stop_at", stop_at)):
             if value is not None:
                 check_integer(name, value, 1)
-        changes = SettingChanges(self._chosen(), X)
-        script = _make_script(steering or (), stop_at, changes)
-        settings, layout, n_rows = changes.begun, None, X.shape[0]
+        changes = SettingChanges(self._resolve_settings(), X)
+        script = _make_steer_script(steering or (), stop_at, changes)
+        settings, layout, n_rows = changes.initial, None, X.shape[0]
         shape = n_rows, self.n_components
         if not isinstance(self.init, str):
-            layout = _as_layout("init", self.init, shape)
-        _check_fit(settings, layout is not None, neighbors is not None)
+            layout = _validate_layout("init", self.init, shape)
+        _validate_fit_arguments(settings, layout is not None, neighbors is not None)
         pipeline.validate_inputs(X, settings)
-        settings = _within_rows(settings, n_rows)
+        settings = _limit_neighbors_to_rows(settings, n_rows)
         if neighbors is None:
             graph = pipeline.find_neighbors(X, settings)
         else:
             k = resolve_n_neighbors(settings, n_rows)
-            graph = NeighborGraph(*_as_neighbors(neighbors, n_rows, k), "precomputed")
+            graph = NeighborGraph(
+                *_validate_neighbors(neighbors, n_rows, k), "precomputed"
+            )
         edges, layout = pipeline.make_edges_and_layout(graph, X, settings, layout)
 
-        def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
+        def start_playing(settings: Settings, until: Callable[[int], int]) -> Playing:
             is_watched = steering is None
             return play(
-                edges, layout, settings, diagnose=is_watched, frame_iterations=frames
+                edges, layout, settings, diagnose=is_watched, frame_iterations=until
             )
 
-        def keep(snapshot: Snapshot, last: Settings) -> None:
+        def store_fit(snapshot: Snapshot, last: Settings) -> None:
             positions = snapshot.embedding, snapshot.landmarks
             self.random_state_, self.affinity_ = last.random_state, last.affinity
             self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
@@ -491,15 +509,27 @@ class EmbeddingGame(
             self._fitted = make_fitted_map(X, graph, edges, last, *positions)
             self._store_map(snapshot, edges, resolve_repulsion(last))
 
-        change = changes.change_settings
-        return Run(begin, settings, change, keep, script, stop_at, shape, every)
+        return Run(
+            start_playing,
+            settings,
+            change_settings=changes.change_settings,
+            store_snapshot=store_fit,
+            script=script,
+            stop_at=stop_at,
+            map_shape=shape,
+            snapshot_every=every,
+        )
 
-    def _chosen(self) -> Settings:
-        """Return all settings, in the types that the engine takes."""
+    def _resolve_settings(self) -> Settings:
+        """Return the settings that the parameters make, validated, with a seed.
+
+        A seed is sampled where ``random_state`` is no integer.  Raises InputError for a
+        name in ``method_params`` that is no setting, or is a parameter itself.
+        """
         given = self.get_params(deep=False)
         more = given.pop("method_params") or {}
-        given = {name: value for name, value in given.items() if name in _NAMES}
-        others = [name for name in _NAMES if name not in given]
+        given = {name: value for name, value in given.items() if name in _SETTING_NAMES}
+        others = [name for name in _SETTING_NAMES if name not in given]
         for name in more:
             if name in given:
                 raise InputError(f"{name} is no method_params: give {name} itself.")
@@ -514,10 +544,12 @@ class EmbeddingGame(
             given["random_state"] = int(drawn)
         return fill_affinity(Settings(**given, **more).validate())
 
-    def _as_rows(self, X: Any, **options: Any) -> Any:
-        """Return rows of any kind in float32, if they are, or in float64.
+    def _validate_rows(self, X: Any, **options: Any) -> Any:
+        """Return the rows ``X`` as a finite array or CSR matrix, float32 or float64.
 
-        They are centred before they are rounded, see :mod:`rows`.
+        Rows of other types become float64: they are centred before they are rounded,
+        see :mod:`rows`.  Raises InputError for an AnnData, a damaged sparse matrix, NaN
+        and infinities.  ``options``: of scikit-learn's ``validate_data``.
         """
         if hasattr(X, "obsm"):
             raise InputError(
@@ -549,7 +581,7 @@ class EmbeddingGame(
         return rows
 
     def _store_map(self, snapshot: Snapshot, edges: Edges, repulsion: float) -> None:
-        """Keep a map and its clusters."""
+        """Set the fitted attributes that describe the map and its clusters."""
         self.embedding_, self.landmarks_ = snapshot.embedding, snapshot.landmarks
         self.pressure_, self.stretch_ = snapshot.pressure, snapshot.stretch
         self.energy_, self.n_iter_ = snapshot.energy, snapshot.iteration
@@ -560,13 +592,13 @@ class EmbeddingGame(
 
             between = clusters.landmark_graph(edges, snapshot.labels, len(merged))
             sizes = np.bincount(snapshot.labels, minlength=len(merged))
-            # As the window draws it, whatever the seed.
+            # The window merges in the same way, independent of the seed.
             merged = clusters.build_merge_tree(between, sizes).cut(int(self.n_clusters))
         self.landmark_clusters_, self.labels_ = merged, merged[snapshot.labels]
 
     @property
     def _n_features_out(self) -> int:
-        """Columns of what :meth:`transform` returns, which scikit-learn names."""
+        """Number of columns that :meth:`transform` returns, as scikit-learn asks."""
         return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Any:
@@ -579,16 +611,20 @@ class EmbeddingGame(
 
 # After scikit-learn has wrapped it for set_output, which would hide the condition.
 EmbeddingGame.transform = available_if(  # type: ignore[method-assign]
-    _takes_new_rows
+    _supports_new_rows
 )(EmbeddingGame.transform)
 
 
-def _as_neighbors(
-    given: Any, n_rows: int, k: int
+def _validate_neighbors(
+    neighbors: Any, n_rows: int, k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return given neighbours, nearest first, without the rows themselves, (N, k)."""
+    """Return the k nearest of ``neighbors``, indices (N, k) and distances (N, k).
+
+    Neighbours are sorted, nearest first, and a row itself is left out.  Raises
+    InputError for arrays of other shapes or values, and fewer than k neighbours.
+    """
     try:
-        indices, distances = (np.asarray(each) for each in given)
+        indices, distances = (np.asarray(each) for each in neighbors)
         is_right = (
             indices.shape == distances.shape
             and indices.ndim == 2
@@ -598,7 +634,7 @@ def _as_neighbors(
             and bool(((indices >= 0) & (indices < n_rows)).all())
             and bool(((distances >= 0) & np.isfinite(distances)).all())
         )
-    except (TypeError, ValueError):  # no pair of tables
+    except (TypeError, ValueError):  # no pair of arrays
         is_right = False
     if not is_right:
         raise InputError(
@@ -606,7 +642,7 @@ def _as_neighbors(
             f"the {n_rows:,} rows of X: numbers of rows from 0 to {n_rows - 1:,}, and "
             "finite distances at least 0."
         )
-    # A row itself goes first, or where it is not there the farthest.
+    # The row itself becomes column 0, or the farthest neighbour where it is missing.
     rank = np.where(indices == np.arange(n_rows)[:, None], -1.0, distances)
     order = np.argsort(rank, axis=1, kind="stable")
     indices, distances, rank = (
@@ -639,20 +675,21 @@ def _as_neighbors(
 
 
 class SettingChanges:
-    """The settings that a fit begins with, and what has changed on its way.
+    """The settings at the start of a fit, and the changes during the fit.
 
-    ``chosen``: as the parameters say, for any number of rows. ``X``: the rows (N, D).
+    ``chosen``: settings of the parameters, for any number of rows; ``X``: rows (N, D).
     """
 
     def __init__(self, chosen: Settings, X: Any) -> None:
-        self._chosen, self._X = chosen, X
+        self._chosen_settings, self._X = chosen, X
         self._changed: dict[str, Any] = {}
-        self.begun = fill_approximation(chosen, X.shape[0])
+        self.initial = fill_approximation(chosen, X.shape[0])
 
     def change_settings(self, parameters: Mapping[str, Any]) -> Settings:
-        """Return the settings once these parameters have changed, too.
+        """Record changed parameters, and return the settings with all changes so far.
 
-        Raises InputError: they cannot change on the way, or are out of range.
+        Raises InputError for parameters that cannot change during a game, or are out of
+        range; these are not recorded.
         """
         from napari_embedding_game.core import pipeline
 
@@ -662,10 +699,10 @@ class SettingChanges:
                 f"{unknown[0]} cannot be changed on the way: steering takes "
                 f"{', '.join(STEERABLE)}."
             )
-        if not is_game(self.begun):
+        if not is_game(self.initial):
             raise InputError(NO_STEERING)
         changed = self._changed | dict(parameters)
-        new = replace(self._chosen, **changed).validate()
+        new = replace(self._chosen_settings, **changed).validate()
         new = fill_approximation(new, self._X.shape[0])
         pipeline.validate_inputs(self._X, new)
         if not is_game(new):
@@ -674,10 +711,13 @@ class SettingChanges:
         return new
 
 
-def _make_script(
+def _make_steer_script(
     steering: Steering, stop_at: int | None, changes: SettingChanges
 ) -> dict[int, Steer]:
-    """Return what is to change by itself, by iterations, which have to rise."""
+    """Return the settings that ``steering`` asks for, keyed by iteration.
+
+    Raises InputError for iterations that do not increase, or not before ``stop_at``.
+    """
     script: dict[int, Steer] = {}
     for iteration, parameters in steering:
         least = max(script, default=-1) + 1
@@ -687,8 +727,10 @@ def _make_script(
     return script
 
 
-def _check_fit(settings: Settings, has_map: bool, has_neighbors: bool) -> None:
-    """Raise InputError where ``init`` or ``neighbors`` do not go with the settings."""
+def _validate_fit_arguments(
+    settings: Settings, has_map: bool, has_neighbors: bool
+) -> None:
+    """Raise InputError if ``init`` or ``neighbors`` do not go with the settings."""
     if settings.method == "given" and not has_map:
         raise InputError(
             "The method given examines a map that you have: give it as init, an "
@@ -706,8 +748,8 @@ def _check_fit(settings: Settings, has_map: bool, has_neighbors: bool) -> None:
         )
 
 
-def _within_rows(settings: Settings, n_rows: int) -> Settings:
-    """Return settings that ask for no more neighbours than there are; warn of it."""
+def _limit_neighbors_to_rows(settings: Settings, n_rows: int) -> Settings:
+    """Return settings with neighbours and perplexity lowered to ``n_rows``; warn."""
     k = resolve_n_neighbors(settings, n_rows)
     if k >= n_rows:
         warnings.warn(
@@ -722,8 +764,13 @@ def _within_rows(settings: Settings, n_rows: int) -> Settings:
     return settings
 
 
-def _as_layout(name: str, values: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return positions of the points that are given, a copy."""
+def _validate_layout(
+    name: str, values: Any, shape: tuple[int, int]
+) -> NDArray[np.float32]:
+    """Return a copy of start positions as float32 of ``shape``.
+
+    Raises InputError, with ``name``, for another shape, large or equal positions.
+    """
     try:
         layout = np.array(values, np.float32)
     except (TypeError, ValueError):  # no numbers

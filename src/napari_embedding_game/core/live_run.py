@@ -1,6 +1,6 @@
 """A running game as an object: iterate its snapshots, and steer it.
 
-``play._Driver.steer`` takes up what is sent here.
+``play._Driver.steer`` applies the settings and forces that are sent here.
 """
 
 from __future__ import annotations
@@ -23,107 +23,143 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """A game that is played while it is iterated, and steered from any thread.
+    """A game that runs while it is iterated, and can be steered from any thread.
 
-    A change acts from the next snapshot on, the newest wins.  At the end of the
-    schedule the iteration ends; after another change it can be iterated again, and
-    plays on.  Left early (``break``, :meth:`stop`, Ctrl-C), the last snapshot is the
-    fit.  ``settings`` are those at the start, ``steered`` and ``forced`` the later
-    settings and forces, with their iterations.
+    A change acts from the next snapshot on; the newest change wins.  At the end of the
+    schedule the iteration ends; after a later change the run can be iterated again.  If
+    the iteration ends early (``break``, :meth:`stop`, Ctrl-C), the last snapshot is the
+    fit.  ``settings``: at the start; ``steered`` and ``forced``: lists of later
+    settings and forces, each with its iteration; ``snapshot``: the last one.
+
+    Parameters
+    ----------
+    start_playing : function
+        Takes settings, and a function from an iteration to the number of iterations
+        that may follow; returns the generator of :func:`play.play`.
+    settings : Settings
+        The settings at the start.
+    change_settings : function, optional
+        Takes changed parameters, and returns all settings, for :meth:`set`.
+    store_snapshot : function, optional
+        Takes the last snapshot and the last settings, to store the fit.
+    script : dict of iteration to Steer, optional
+        Changes that are applied at these iterations.
+    stop_at : int, optional
+        Iteration at which the run ends.
+    map_shape : (N, d), optional
+        Shape of the map, for :meth:`hold`.
+    snapshot_every : int, default=0
+        Yield a snapshot of each iteration that this number divides; 0 for none.
     """
 
     def __init__(
         self,
-        begin: Callable[[Settings, Callable[[int], int]], Playing],
+        start_playing: Callable[[Settings, Callable[[int], int]], Playing],
         settings: Settings,
-        changed: Callable[[dict[str, Any]], Settings] | None = None,
-        keep: Callable[[Snapshot, Settings], None] | None = None,
+        change_settings: Callable[[dict[str, Any]], Settings] | None = None,
+        store_snapshot: Callable[[Snapshot, Settings], None] | None = None,
         script: Mapping[int, Steer] | None = None,
         stop_at: int | None = None,
-        shape: tuple[int, int] | None = None,
-        every: int = 0,
+        map_shape: tuple[int, int] | None = None,
+        snapshot_every: int = 0,
     ) -> None:
-        self.settings, self._shape = settings, shape
+        self.settings, self._map_shape = settings, map_shape
         self.snapshot: Snapshot | None = None
         self.steered: list[tuple[int, Settings]] = []
         self.forced: list[tuple[int, HandForces]] = []
-        self._begin, self._changed, self._keep = begin, changed, keep
+        self._start_playing = start_playing
+        self._change_settings, self._store_snapshot = change_settings, store_snapshot
         self.script, self._stop_at = dict(script or {}), stop_at
-        self._every = every
+        self._snapshot_every = snapshot_every
         self._playing: Playing | None = None
         self._is_stopped = self._is_leaving = False
-        self._wish = Steer()
-        self._wishing, self._computing = threading.RLock(), threading.RLock()
+        self._pending_steer = Steer()
+        self._steer_lock, self._compute_lock = threading.RLock(), threading.RLock()
 
     def set(self, **parameters: Any) -> None:
-        """Change parameters of ``STEERABLE`` in the run: ``run.set(repulsion=700)``.
+        """Change parameters during the run: ``run.set(repulsion=700)``.
 
-        InputError: the parameter cannot change on the way, or is out of range.
+        Raises InputError for a parameter that is not in :data:`settings.STEERABLE`, or
+        out of range.
         """
-        assert self._changed is not None
-        with self._wishing:
-            self.steer(self._changed(parameters))
+        assert self._change_settings is not None
+        with self._steer_lock:
+            self.steer(self._change_settings(parameters))
 
     def hold(self, forces: HandForces) -> None:
-        """Let a hand act on the points, instead of what it did: drag, pin, let go.
+        """Replace the forces by which a person drags and pins points and landmarks.
 
-        ``HandForces(holds=(Hold(rows=numbers, places=positions),))`` pins rows, a
-        ``Spring(rows=numbers, place=position)`` draws their mean, a ``LandmarkHold``
-        holds a landmark (all of ``core.snapshot``), and ``HandForces()`` lets go.
-        InputError: the method is no game, there are no such rows, or a position is off
-        the map.
+        ``HandForces(holds=(Hold(rows=rows, places=positions),))`` pins points, a
+        ``Spring(rows=rows, place=position)`` pulls their mean to a position, a
+        ``LandmarkHold`` holds a landmark (all of ``core.snapshot``), and
+        ``HandForces()`` removes all forces.  Raises InputError if the method is no
+        game, rows do not exist, or a position is too far away.
         """
         import torch
 
         from napari_embedding_game.core.dynamics.hand import AppliedForces
 
-        assert self._shape is not None
+        assert self._map_shape is not None
         validate_takes_hand_forces(self.settings)
-        given = torch.zeros(self._shape)
-        AppliedForces(forces, given, self._shape[1], None, 1)  # refuses at once
+        points = torch.zeros(self._map_shape)
+        # This raises errors here rather than in the thread that computes.
+        AppliedForces(
+            forces,
+            points,
+            n_components=self._map_shape[1],
+            memory_rows=None,
+            iterations_left=1,
+        )
         self.steer(forces=forces)
 
     def steer(
         self, settings: Settings | None = None, forces: HandForces | None = None
     ) -> None:
-        """Play on with these settings or forces."""
-        with self._wishing:
+        """Request new settings or hand forces for the next snapshot; None: no change.
+
+        Of ``settings`` only steerable fields are used.
+        """
+        with self._steer_lock:
             if settings is not None:
                 settings = replace_steerable(self.settings, settings)
-            wish = self._wish
-            forces = wish.forces if forces is None else forces
-            self._wish = Steer(settings=settings or wish.settings, forces=forces)
+            pending = self._pending_steer
+            forces = pending.forces if forces is None else forces
+            settings = settings or pending.settings
+            self._pending_steer = Steer(settings=settings, forces=forces)
 
     @property
-    def has_wish(self) -> bool:
-        """Whether a wish waits to be taken up."""
-        return bool(self._wish)
+    def has_pending_steer(self) -> bool:
+        """Whether requested settings or forces have not been applied yet."""
+        return bool(self._pending_steer)
 
     def __iter__(self) -> Iterator[Snapshot]:
-        """Yield snapshots to the end of the schedule, or until :meth:`stop`."""
+        """Yield snapshots until the schedule ends or :meth:`stop`; store the fit."""
         try:
             while (snapshot := self.advance()) is not None:
                 yield snapshot
         finally:
-            self._settle()
+            self._store_fit()
 
     def advance(self, look: bool = False) -> Snapshot | None:
-        """Play up to the next snapshot; None at the end, unless it has a wish.
+        """Play up to the next snapshot and return it; None at the end of the run.
 
-        ``look``: nothing moves, and the snapshot has all of its moment.  Raises
-        InputError for what the engine refuses.
+        The run does not end while a change is pending.  With ``look`` no point moves,
+        and the snapshot has complete diagnostics of the present state.  Raises
+        InputError for settings or data that the game cannot use.
         """
-        with self._computing, delay_interrupts():
+        with self._compute_lock, delay_interrupts():
             if self._is_stopped or (self._is_leaving and not look):
                 return None
             steer: Steer | None = None
             if self._playing is None:
-                with self._wishing:  # what was wished so far holds from the start
-                    self.settings = self._wish.settings or self.settings
-                    self._wish = replace(self._wish, settings=None)
-                self._playing = self._begin(self.settings, self._until_next)
+                with self._steer_lock:  # pending settings become those of the start
+                    self.settings = self._pending_steer.settings or self.settings
+                    self._pending_steer = replace(self._pending_steer, settings=None)
+                self._playing = self._start_playing(
+                    self.settings, self._count_iterations_to_stop
+                )
             else:
-                steer = Steer(look=True) if look else self._next_wish()
+                steer = Steer(look=True) if look else self._take_next_steer()
                 if steer is None:
                     return None
             try:
@@ -136,50 +172,58 @@ class Run:
             self.snapshot = snapshot
             return snapshot
 
-    def _next_wish(self) -> Steer | None:
-        """Return and note down the newest wish, or the script's; None at the end."""
+    def _take_next_steer(self) -> Steer | None:
+        """Return the pending change, after the script's change for this iteration.
+
+        The change is recorded in ``steered`` and ``forced``.  Return None at the end of
+        the run.
+        """
         assert self.snapshot is not None
         at = self.snapshot.iteration
         planned = self.script.pop(at, Steer())
         self.steer(planned.settings, planned.forces)
-        with self._wishing:
-            if at == self._stop_at or (self.snapshot.finished and not self.has_wish):
+        with self._steer_lock:
+            is_over = self.snapshot.finished and not self.has_pending_steer
+            if at == self._stop_at or is_over:
                 return None
-            wish, self._wish = self._wish, Steer()
-        if wish.settings is not None:
-            self.steered.append((at, wish.settings))
-        if wish.forces is not None:
-            self.forced.append((at, wish.forces))
-        return wish
+            steer, self._pending_steer = self._pending_steer, Steer()
+        if steer.settings is not None:
+            self.steered.append((at, steer.settings))
+        if steer.forces is not None:
+            self.forced.append((at, steer.forces))
+        return steer
 
-    def _until_next(self, done: int) -> int:
-        """Return how many iterations may follow until something is to happen."""
+    def _count_iterations_to_stop(self, done: int) -> int:
+        """Return the iterations from ``done`` to the next planned stop; 0 for none.
+
+        Stops: changes of the script, ``stop_at``, multiples of ``snapshot_every``.
+        """
         stops = [*self.script, *([] if self._stop_at is None else [self._stop_at])]
-        if self._every:  # a snapshot of each so-many-th iteration
-            stops.append((done // self._every + 1) * self._every)
+        if self._snapshot_every:
+            stops.append((done // self._snapshot_every + 1) * self._snapshot_every)
         return min((stop - done for stop in stops if stop > done), default=0)
 
-    def _settle(self) -> None:
-        """Let the last snapshot have all of its moment, and be the fit."""
-        with self._computing, delay_interrupts():
+    def _store_fit(self) -> None:
+        """Take a last snapshot with complete diagnostics, and store it as the fit."""
+        with self._compute_lock, delay_interrupts():
             if self.snapshot is None or self._playing is None:
                 return
             if not (self.snapshot.finished or self.snapshot.iteration == self._stop_at):
                 self.advance(look=True)
-            if self._keep is not None:
+            if self._store_snapshot is not None:
                 last = self.steered[-1][1] if self.steered else self.settings
-                self._keep(self.snapshot, last)
+                self._store_snapshot(self.snapshot, last)
 
     def stop(self) -> None:
-        """End here: the last snapshot is the fit."""
-        self._is_leaving = True  # whoever iterates leaves the lock
-        with self._computing:  # else another thread plays on in between
-            self._settle()
+        """End the run now, and store the last snapshot as the fit."""
+        self._is_leaving = True  # so that the iterating thread releases the lock
+        with self._compute_lock:  # else another thread may play on in between
+            self._store_fit()
             self.close()
 
     def close(self) -> None:
-        """End without another look."""
-        with self._computing:
+        """End the run now without storing a fit."""
+        with self._compute_lock:
             self._is_stopped = True
             if self._playing is not None:
                 self._playing.close()

@@ -97,8 +97,14 @@ def make_edges_and_layout(
             rows = Coordinates(X, settings.metric, settings.random_state)
             result = replace(result, coordinates=rows)
         if layout is None:
-            options = settings.n_components, settings.init, settings.random_state
-            layout = start_layout(result, X, *options, graph.n_neighbors)
+            layout = start_layout(
+                result,
+                X,
+                settings.n_components,
+                settings.init,
+                settings.random_state,
+                graph.n_neighbors,
+            )
     return result, layout
 
 

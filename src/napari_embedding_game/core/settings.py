@@ -238,7 +238,7 @@ class Settings:
         go together.
         """
         plain = {
-            each.name: _to_plain_value(each, getattr(self, each.name))
+            each.name: _validate_field_value(each, getattr(self, each.name))
             for each in _FIELDS
         }
         spec, _ = resolve_method(self.method, self.approximation)
@@ -288,7 +288,7 @@ def replace_steerable(settings: Settings, source: Settings) -> Settings:
     return replace(settings, **{name: getattr(source, name) for name in STEERABLE})
 
 
-def _to_plain_value(setting: Field[Any], value: Any) -> Any:
+def _validate_field_value(setting: Field[Any], value: Any) -> Any:
     """Return a setting's value as int, float, str or None; a function as it is.
 
     Raises InputError for a value out of the setting's range.
@@ -426,7 +426,7 @@ def lower_perplexity(settings: Settings, n_rows: int) -> tuple[float, str] | Non
 
 def is_game(settings: Settings) -> bool:
     """Return whether the method is a game, rather than a minimiser or a given map."""
-    return get_method(settings.method).moved_by is None
+    return get_method(settings.method).make_layouts is None
 
 
 def list_affinities(method: str) -> tuple[str, ...]:
@@ -472,7 +472,7 @@ def validate_takes_hand_forces(settings: Settings) -> None:
 def validate_continuation(settings: Settings) -> None:
     """Raise InputError if the method cannot continue from an existing map."""
     method = get_method(settings.method)
-    if method.moved_by and settings.method != "given":
+    if method.make_layouts and settings.method != "given":
         raise InputError(
             f"{method.title} always begins anew and cannot continue from a map: "
             "press Run again, or choose another method."

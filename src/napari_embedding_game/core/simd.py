@@ -1,11 +1,12 @@
 """Vectors for compiled loops, with sums in an order that no compiler changes.
 
-In a loop ``spread(number, n)`` are n equal numbers and ``load(row, at, like)`` as many
-of a row as ``like`` has: they have the arithmetic of numbers.  A sum over a row adds
-:data:`WIDE` at a time, :func:`across` by halves, and what is left over one by one: a
-compiler that may reorder ends in other last digits when code is just compiled than when
-it is read back from numba's cache.  Divisions are exact, and a product is fused with
-what it is added to only where it says so.  :class:`Lanes` write the instructions.
+In a loop ``broadcast(number, n)`` is a vector of n equal numbers, and ``load(row, at,
+like)`` reads as many numbers of a row as ``like`` has lanes; vectors have the
+arithmetic of numbers.  A sum over a row adds :data:`WIDE` numbers at a time,
+:func:`sum_lanes` adds lanes by halves, and the rest is added one by one.  A compiler
+that may reorder sums gives other last digits in newly compiled code than in code read
+from numba's cache.  Divisions are exact, and products are fused with sums only by
+:func:`fma`.  :class:`Lanes` generates the instructions.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import intrinsic, lower_builtin, models
 
 WIDE = 16
-"""Numbers that are added side by side."""
+"""Numbers in a vector of a loop's main part."""
 
 STRICT = {"nnan", "ninf", "nsz"}
-"""numba's ``fastmath`` for loops that decide anything: nothing that changes digits."""
+"""numba's ``fastmath`` flags of a loop whose digits matter: flags that change none."""
 
-# Library calls do not vectorise, and round by the processor; these polynomials do
-# neither.  exp(x) = 2^n 2^f with |f| <= 1/2; log(x) = n log 2 + 2 atanh((m - 1) /
-# (m + 1)) with x = 2^n m.
+# Library calls do not vectorise, and round differently on each processor; these
+# polynomials vectorise, with the same bits everywhere.  exp(x) = 2^n 2^f with
+# |f| <= 1/2; log(x) = n log 2 + 2 atanh((m - 1) / (m + 1)) with x = 2^n m.
 _LOG2 = 0.6931471805599453
 
 
 class _Format(NamedTuple):
-    """A type of numbers: its exponent and mantissa, and what it is rounded after."""
+    """A floating-point type: its bit layout, and polynomials for exp and log."""
 
     bits: int
     suffix: str
@@ -46,39 +47,47 @@ class _Format(NamedTuple):
     atanh: list[float]
 
 
-def _exp_terms(n: int) -> list[float]:
+def _exp_coefficients(n: int) -> list[float]:
     terms = [1.0]
     for k in range(1, n):
         terms.append(terms[-1] * _LOG2 / k)
     return terms
 
 
-def _atanh_terms(n: int) -> list[float]:
+def _atanh_coefficients(n: int) -> list[float]:
     return [2 / (2 * k + 1) for k in range(n)]
 
 
 _FORMATS = {
-    "float": _Format(32, "f32", 127, 23, 0x3F3504F3, _exp_terms(7), _atanh_terms(5)),
+    "float": _Format(
+        32, "f32", 127, 23, 0x3F3504F3, _exp_coefficients(7), _atanh_coefficients(5)
+    ),
     "double": _Format(
-        64, "f64", 1023, 52, 0x3FE6A09E667F3BCD, _exp_terms(14), _atanh_terms(12)
+        64,
+        "f64",
+        1023,
+        52,
+        0x3FE6A09E667F3BCD,
+        _exp_coefficients(14),
+        _atanh_coefficients(12),
     ),
 }
 
 
-def _operation(name: str, is_reversed: bool = False) -> Any:
+def _make_operator(name: str, is_reversed: bool = False) -> Any:
     def operate(self: Lanes, other: Any) -> Lanes:
-        both = self.value, self._like(other)
+        both = self.value, self._to_lanes_value(other)
         instruction = getattr(self.builder, name)
-        return self._of(instruction(*(both[::-1] if is_reversed else both)))
+        return self._wrap(instruction(*(both[::-1] if is_reversed else both)))
 
     return operate
 
 
 class Lanes:
-    """Numbers of one type side by side, a vector, with the arithmetic of a formula.
+    """An LLVM vector of numbers while a loop is compiled, with arithmetic operators.
 
-    ``exp``, ``log`` and ``log1p`` of float32 are good to 1e-6, and to |x|/10 units of
-    its precision; those of float64 to 4e-16 and the same.
+    Relative errors of ``exp``, ``log`` and ``log1p`` are below 1e-6 for float32, 4e-16
+    for float64, and |x|/10 units of the type's precision.
     """
 
     def __init__(self, builder: Any, value: Any) -> None:
@@ -87,64 +96,75 @@ class Lanes:
         self._count = value.type.count
         self._format = _FORMATS[str(value.type.element)]
 
-    __add__ = __radd__ = _operation("fadd")
-    __sub__, __rsub__ = _operation("fsub"), _operation("fsub", is_reversed=True)
-    __mul__ = __rmul__ = _operation("fmul")
-    __truediv__, __rtruediv__ = _operation("fdiv"), _operation("fdiv", is_reversed=True)
+    __add__ = __radd__ = _make_operator("fadd")
+    __sub__, __rsub__ = _make_operator("fsub"), _make_operator("fsub", is_reversed=True)
+    __mul__ = __rmul__ = _make_operator("fmul")
+    __truediv__, __rtruediv__ = (
+        _make_operator("fdiv"),
+        _make_operator("fdiv", is_reversed=True),
+    )
 
     def __neg__(self) -> Lanes:
-        return self._of(self.builder.fneg(self.value))
+        return self._wrap(self.builder.fneg(self.value))
 
     def __pow__(self, power: int) -> Lanes:
-        """Return a whole power, at least 0."""
+        """Return an integer power; TypeError for other powers or below 0."""
         if power < 0 or power != int(power):
             raise TypeError(f"Only powers 0, 1, 2, ... are compiled, not {power}.")
-        result = self._of(self._like(1))
+        result = self._wrap(self._to_lanes_value(1))
         for factor in range(power):
             result = result * self if factor else self
         return result
 
-    def fused(self, factor: Any, term: Any) -> Lanes:
-        """Return self * factor + term, rounded once, on processors without it too."""
-        return self._call("fma", self._like(factor), self._like(term))
+    def fma(self, factor: Any, term: Any) -> Lanes:
+        """Return self * factor + term, rounded once, on any processor."""
+        return self._call_intrinsic(
+            "fma", self._to_lanes_value(factor), self._to_lanes_value(term)
+        )
 
-    def double(self) -> Lanes:
+    def to_float64(self) -> Lanes:
         """Return the numbers as float64."""
         wide = ir.VectorType(ir.DoubleType(), self._count)
         if self.value.type == wide:
             return self
-        return self._of(self.builder.fpext(self.value, wide))
+        return self._wrap(self.builder.fpext(self.value, wide))
 
     def exp(self) -> Lanes:
-        """Return e to the power of each."""
+        """Return the exponential of each number."""
         largest = self._format.bias - 1.0
-        t = (self * (1 / _LOG2))._choose(">", -largest)._choose("<", largest)
-        whole = (t + 0.5)._call("floor")
-        power = self._polynomial(t - whole, self._format.exp)
-        exponent = self.builder.fptosi(whole.value, self._bits)
-        biased = self.builder.add(exponent, self._integer(self._format.bias))
-        bits = self.builder.shl(biased, self._integer(self._format.mantissa_bits))
-        return power * self._of(self.builder.bitcast(bits, self.value.type))
+        t = (
+            (self * (1 / _LOG2))
+            ._replace_unless(">", -largest)
+            ._replace_unless("<", largest)
+        )
+        whole = (t + 0.5)._call_intrinsic("floor")
+        power = self._evaluate_polynomial(t - whole, self._format.exp)
+        exponent = self.builder.fptosi(whole.value, self._integer_type)
+        biased = self.builder.add(exponent, self._broadcast_integer(self._format.bias))
+        bits = self.builder.shl(
+            biased, self._broadcast_integer(self._format.mantissa_bits)
+        )
+        return power * self._wrap(self.builder.bitcast(bits, self.value.type))
 
     def log(self) -> Lanes:
-        """Return the natural logarithm of each, all above 0."""
+        """Return the natural logarithm of each number, all above 0."""
         builder = self.builder
-        shift = self._integer(self._format.mantissa_bits)
-        bits = builder.bitcast(self.value, self._bits)
-        above = builder.sub(bits, self._integer(self._format.root_half))
+        shift = self._broadcast_integer(self._format.mantissa_bits)
+        bits = builder.bitcast(self.value, self._integer_type)
+        above = builder.sub(bits, self._broadcast_integer(self._format.root_half))
         exponent = builder.ashr(above, shift)
         mantissa = builder.sub(bits, builder.shl(exponent, shift))
-        m = self._of(builder.bitcast(mantissa, self.value.type))
-        n = self._of(builder.sitofp(exponent, self.value.type))
+        m = self._wrap(builder.bitcast(mantissa, self.value.type))
+        n = self._wrap(builder.sitofp(exponent, self.value.type))
         w = (m - 1) / (m + 1)
-        return w.fused(self._polynomial(w * w, self._format.atanh), n * _LOG2)
+        return w.fma(self._evaluate_polynomial(w * w, self._format.atanh), n * _LOG2)
 
     def log1p(self) -> Lanes:
-        """Return log(1 + x) of each; to a unit of 1's precision, where x is near 0."""
+        """Return log(1 + x) of each number; near x = 0 the error is one unit of 1."""
         return (1 + self).log()
 
-    def across(self) -> Any:
-        """Return the sum of the lanes: the upper half added to the lower one, again."""
+    def sum_lanes(self) -> Any:
+        """Return the sum of the lanes, by repeatedly adding the upper half."""
         lanes = self.value
         while (half := lanes.type.count // 2) > 0:
             parts = []
@@ -157,47 +177,49 @@ class Lanes:
         return self.builder.extract_element(lanes, ir.IntType(32)(0))
 
     @property
-    def _bits(self) -> Any:
+    def _integer_type(self) -> Any:
         return ir.VectorType(ir.IntType(self._format.bits), self._count)
 
-    def _of(self, value: Any) -> Lanes:
+    def _wrap(self, value: Any) -> Lanes:
         return Lanes(self.builder, value)
 
-    def _like(self, other: Any) -> Any:
-        """Return other lanes, or a number in every lane."""
+    def _to_lanes_value(self, other: Any) -> Any:
+        """Return the LLVM value of other lanes, or of a number in every lane."""
         if isinstance(other, Lanes):
             return other.value
         kind = self.value.type
         return ir.Constant(kind, [kind.element(float(other))] * self._count)
 
-    def _integer(self, number: int) -> Any:
-        return ir.Constant(self._bits, [self._bits.element(number)] * self._count)
+    def _broadcast_integer(self, number: int) -> Any:
+        return ir.Constant(
+            self._integer_type, [self._integer_type.element(number)] * self._count
+        )
 
-    def _polynomial(self, x: Lanes, coefficients: Sequence[float]) -> Lanes:
-        total = self._of(self._like(coefficients[-1]))
+    def _evaluate_polynomial(self, x: Lanes, coefficients: Sequence[float]) -> Lanes:
+        total = self._wrap(self._to_lanes_value(coefficients[-1]))
         for coefficient in reversed(coefficients[:-1]):
-            total = x.fused(total, coefficient)
+            total = x.fma(total, coefficient)
         return total
 
-    def _choose(self, comparison: str, other: float) -> Lanes:
-        """Return the numbers of which the comparison holds, and the other one."""
-        bound = self._like(other)
+    def _replace_unless(self, comparison: str, other: float) -> Lanes:
+        """Return the numbers, replaced by ``other`` where the comparison is false."""
+        bound = self._to_lanes_value(other)
         is_it = self.builder.fcmp_ordered(comparison, self.value, bound)
-        return self._of(self.builder.select(is_it, self.value, bound))
+        return self._wrap(self.builder.select(is_it, self.value, bound))
 
-    def _call(self, name: str, *others: Any) -> Lanes:
-        """Call an LLVM intrinsic on these numbers and others of their type."""
+    def _call_intrinsic(self, name: str, *others: Any) -> Lanes:
+        """Return the result of an LLVM intrinsic of these and other numbers."""
         kind, numbers = self.value.type, [self.value, *others]
         function = cgutils.get_or_insert_function(
             self.builder.module,
             ir.FunctionType(kind, [kind] * len(numbers)),
             f"llvm.{name}.v{self._count}{self._format.suffix}",
         )
-        return self._of(self.builder.call(function, numbers))
+        return self._wrap(self.builder.call(function, numbers))
 
 
 class LanesType(types.Type):
-    """The type of so many numbers side by side."""
+    """The numba type of a vector of ``count`` numbers of one type."""
 
     def __init__(self, number: Any, count: int) -> None:
         self.number, self.count = number, count
@@ -205,13 +227,13 @@ class LanesType(types.Type):
 
 
 @register_default(LanesType)
-def _model(manager: Any, kind: LanesType) -> models.PrimitiveModel:
+def _make_data_model(manager: Any, kind: LanesType) -> models.PrimitiveModel:
     vector = ir.VectorType(manager[kind.number].get_value_type(), kind.count)
     return models.PrimitiveModel(manager, kind, vector)
 
 
-def _spread(builder: Any, number: Any, count: int) -> Lanes:
-    """Return lanes as they are, or a number in every one of ``count``."""
+def _broadcast_to_lanes(builder: Any, number: Any, count: int) -> Lanes:
+    """Return a vector as :class:`Lanes`, or a number in ``count`` lanes."""
     if isinstance(number.type, ir.VectorType):
         return Lanes(builder, number)
     empty = ir.Constant(ir.VectorType(number.type, count), ir.Undefined)
@@ -220,37 +242,43 @@ def _spread(builder: Any, number: Any, count: int) -> Lanes:
     return Lanes(builder, builder.shuffle_vector(first, empty, order))
 
 
-def written(formula: Callable[..., Lanes], given: Sequence[Any], s: Any) -> Any:
-    """Return what an intrinsic answers that writes a formula of lanes and numbers.
+def make_intrinsic(
+    formula: Callable[..., Lanes], argument_types: Sequence[Any], result_type: Any
+) -> Any:
+    """Return the signature and the code of a numba intrinsic that computes a formula.
 
-    ``given``: types of its arguments; ``s``: the type of the result.
+    ``formula`` takes and returns lanes.  Arguments that are neither lanes nor numbers
+    are left out; lanes are summed where ``result_type`` is a number.
     """
-    count, numbers = getattr(s, "count", 1), (types.Float, LanesType)
+    count, numbers = getattr(result_type, "count", 1), (types.Float, LanesType)
 
     def code(context, builder, signature, arguments):
-        pairs = zip(arguments, given, strict=True)
+        pairs = zip(arguments, argument_types, strict=True)
         each = (
-            _spread(builder, a, count) for a, kind in pairs if isinstance(kind, numbers)
+            _broadcast_to_lanes(builder, a, count)
+            for a, kind in pairs
+            if isinstance(kind, numbers)
         )
         lanes = formula(*each)
-        return lanes.value if isinstance(s, LanesType) else lanes.across()
+        return lanes.value if isinstance(result_type, LanesType) else lanes.sum_lanes()
 
-    return s(*given), code
+    return result_type(*argument_types), code
 
 
-class _Operator(AbstractTemplate):
-    """The type of an operator: not by ``overload``, which compiles a function each."""
+class _OperatorTyping(AbstractTemplate):
+    """The typing of an operator of lanes; ``overload`` would compile functions."""
 
     def generic(self, args, kws):
         kinds = [kind for kind in args if isinstance(kind, LanesType)]
         return kinds[0](*args) if kinds else None
 
 
-def _compiled(operate: Any) -> None:
-    infer_global(operate)(_Operator)
+def _register_operator(operate: Any) -> None:
+    """Register typing and code of an operator of lanes, or of lanes and a number."""
+    infer_global(operate)(_OperatorTyping)
 
     def code(context, builder, signature, arguments):
-        _, write = written(operate, signature.args, signature.return_type)
+        _, write = make_intrinsic(operate, signature.args, signature.return_type)
         return write(context, builder, signature, arguments)
 
     lanes, number = LanesType, types.Float
@@ -258,13 +286,13 @@ def _compiled(operate: Any) -> None:
         lower_builtin(operate, *both)(code)
 
 
-for _each in (operator.add, operator.sub, operator.mul, operator.truediv):
-    _compiled(_each)
+for _operator in (operator.add, operator.sub, operator.mul, operator.truediv):
+    _register_operator(_operator)
 
 
 @infer_global(len)
-class _Length(AbstractTemplate):
-    """The type of ``len(lanes)``: by ``overload`` each count is compiled, as above."""
+class _LengthTyping(AbstractTemplate):
+    """The typing of ``len(lanes)``; ``overload`` would compile a function each."""
 
     def generic(self, args, kws):
         is_lanes = len(args) == 1 and isinstance(args[0], LanesType)
@@ -272,33 +300,33 @@ class _Length(AbstractTemplate):
 
 
 @lower_builtin(len, LanesType)
-def _write_length(context, builder, signature, arguments):
+def _lower_length(context, builder, signature, arguments):
     return context.get_constant(types.intp, signature.args[0].count)
 
 
 @intrinsic
-def fused(context, a, b, c):
-    """Return a * b + c, rounded once; numbers or lanes."""
-    return written(Lanes.fused, (a, b, c), c)
+def fma(context, a, b, c):
+    """Return a * b + c, rounded once, of numbers or lanes."""
+    return make_intrinsic(Lanes.fma, (a, b, c), c)
 
 
 @intrinsic
-def double(context, numbers):
+def to_float64(context, numbers):
     """Return lanes as float64."""
     kind = LanesType(types.float64, numbers.count)
-    return written(Lanes.double, (numbers,), kind)
+    return make_intrinsic(Lanes.to_float64, (numbers,), kind)
 
 
 @intrinsic(prefer_literal=True)
-def spread(context, number, count):
-    """Return ``count`` equal numbers; ``count`` is a constant."""
+def broadcast(context, number, count):
+    """Return lanes of ``count`` equal numbers; ``count`` is a constant."""
     kind = LanesType(number, count.literal_value)
-    return written(lambda lanes: lanes, (number, count), kind)
+    return make_intrinsic(lambda lanes: lanes, (number, count), kind)
 
 
 @intrinsic
-def join(context, a, b, c, d):
-    """Return four numbers of one type as lanes."""
+def pack_lanes(context, a, b, c, d):
+    """Return four numbers of one type as four lanes."""
     kind = LanesType(a, 4)
 
     def code(context, builder, signature, arguments):
@@ -311,17 +339,22 @@ def join(context, a, b, c, d):
 
 
 @intrinsic
-def across(context, lanes):
-    """Return the sum of lanes."""
-    return written(lambda lanes: lanes, (lanes,), lanes.number)
+def sum_lanes(context, lanes):
+    """Return the sum of the lanes as a number."""
+    return make_intrinsic(lambda lanes: lanes, (lanes,), lanes.number)
 
 
-def _element(context: Any, builder: Any, kind: Any, given: Any, vector: Any) -> Any:
-    """Return the pointer to a vector; ``given``: the array and an index."""
-    array = context.make_array(kind)(context, builder, given[0])
+def _find_vector_pointer(
+    context: Any, builder: Any, kind: Any, array: Any, index: Any, vector: Any
+) -> Any:
+    """Return the pointer to a vector of the type ``vector`` at an index of an array.
+
+    ``kind``: the array's numba type; ``array`` and ``index``: LLVM values.
+    """
+    array = context.make_array(kind)(context, builder, array)
     shape, strides, index = (
         cgutils.unpack_tuple(builder, each, kind.ndim)
-        for each in (array.shape, array.strides, given[1])
+        for each in (array.shape, array.strides, index)
     )
     pointer = cgutils.get_item_pointer2(
         context, builder, array.data, shape, strides, "C", index
@@ -329,8 +362,11 @@ def _element(context: Any, builder: Any, kind: Any, given: Any, vector: Any) -> 
     return builder.bitcast(pointer, vector.as_pointer())
 
 
-def _numbers(array: Any) -> tuple[Any, int]:
-    """Return the type of an index into an array, and the bytes of an element."""
+def _index_type_and_item_size(array: Any) -> tuple[Any, int]:
+    """Return the type of an array's indices, and the bytes of an element.
+
+    Raises TypingError for an array that is not C-contiguous.
+    """
     if array.layout != "C":
         raise TypingError("Arrays must be C-contiguous.")
     return types.UniTuple(types.intp, array.ndim), array.dtype.bitwidth // 8
@@ -338,12 +374,16 @@ def _numbers(array: Any) -> tuple[Any, int]:
 
 @intrinsic
 def load(context, array, index, like):
-    """Return numbers of an array from an index on, as many as ``like`` has."""
-    kind, (index, size) = LanesType(array.dtype, like.count), _numbers(array)
+    """Return numbers of an array from an index on, as many as ``like`` has lanes."""
+    kind, (index, size) = (
+        LanesType(array.dtype, like.count),
+        _index_type_and_item_size(array),
+    )
 
     def code(context, builder, signature, arguments):
         vector = context.get_value_type(kind)
-        pointer = _element(context, builder, array, arguments, vector)
+        numbers, at, _ = arguments
+        pointer = _find_vector_pointer(context, builder, array, numbers, at, vector)
         return builder.load(pointer, align=size)
 
     return kind(array, index, like), code
@@ -352,11 +392,11 @@ def load(context, array, index, like):
 @intrinsic
 def store(context, lanes, array, index):
     """Write lanes into an array from an index on."""
-    index, size = _numbers(array)
+    index, size = _index_type_and_item_size(array)
 
     def code(context, builder, signature, arguments):
-        value, *given = arguments
-        pointer = _element(context, builder, array, given, value.type)
+        value, numbers, at = arguments
+        pointer = _find_vector_pointer(context, builder, array, numbers, at, value.type)
         builder.store(value, pointer, align=size)
         return context.get_dummy_value()
 

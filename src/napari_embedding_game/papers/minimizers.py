@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.energy.methods import all_attraction
+from napari_embedding_game.core.energy.methods import total_attraction_weight
 from napari_embedding_game.core.energy.objective import AllPairs
 
 from .spectral_direction import SpectralDirection
@@ -62,7 +62,7 @@ def make_point_energy(objective: AllPairs) -> Energy:
     def energy_of(y: Points) -> tuple[float, Points]:
         points = torch.from_numpy(y)
         # A single landmark, as few as possible: it has no effect on all pairs.
-        energy, gradient, _ = objective.evaluate(points, points[:1])
+        energy, gradient, _ = objective.energy_and_gradients(points, points[:1])
         return energy, gradient.numpy()
 
     return energy_of
@@ -75,7 +75,7 @@ def copy_as_start(objective: AllPairs, layout: Points) -> Points:
 
 def scale_tolerance(objective: AllPairs) -> float:
     """Return ``TOLERANCE`` in the unit of the objective: times all attraction."""
-    return TOLERANCE * abs(all_attraction(objective.forces.edges))
+    return TOLERANCE * abs(total_attraction_weight(objective.forces.edges))
 
 
 def line_search(energy_of: Energy, begin: Step, direction: Points) -> Step | None:

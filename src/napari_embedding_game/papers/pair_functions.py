@@ -27,7 +27,7 @@ class UmapExactAttraction(UmapFunction):
     """UMAP's attraction log(a t^b) where the repulsion is weighted by 1 - w."""
 
     def value(self, s: Numbers) -> Numbers:
-        return self.power(s).log()
+        return self.scaled_power(s).log()
 
     def slope(self, s: Numbers) -> Numbers:
         return self.b / (s + self.nearest)

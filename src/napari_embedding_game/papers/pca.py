@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.energy.pair_loops import padded_to_plane
+from napari_embedding_game.core.energy.pair_loops import pad_to_plane
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import (
@@ -201,7 +201,7 @@ def _iterate_states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[S
         yield State(
             iteration,
             iteration if done else most,
-            torch.from_numpy(padded_to_plane((unit * y).astype(np.float32))),
+            torch.from_numpy(pad_to_plane((unit * y).astype(np.float32))),
             energy=partial(pca_energy, rows, y),
             warning=UNSETTLED.format(most) if is_last and not has_settled else "",
         )

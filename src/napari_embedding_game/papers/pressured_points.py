@@ -24,9 +24,9 @@ from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.energy.pair_loops import (
     CHUNK,
     OPTIONS,
-    lifted_row,
-    n_chunks,
-    squared_to_all,
+    count_chunks,
+    sum_values_and_slopes,
+    write_squared_distances,
 )
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import run_blocks
@@ -145,7 +145,7 @@ class LiftedEnergy:
         The sum is over all ordered pairs of different points of ``y`` (N, d).
         """
         forces, weights = self._objective.forces, self._objective.weights
-        push, sums = np.empty(len(y)), np.empty(n_chunks(len(y)))
+        push, sums = np.empty(len(y)), np.empty(count_chunks(len(y)))
         v = np.empty((0, 0), y.dtype) if weights is None else weights
         columns = np.ascontiguousarray(y.T)
         run_blocks(
@@ -167,12 +167,12 @@ def _write_repulsion_slopes(begin, end, k, v, y, z, push, sums):
         weights = np.ones_like(s)
         total = 0.0
         for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
-            squared_to_all(i, y, z, s)
+            write_squared_distances(i, y, z, s)
             if v.shape[0] > 0:
                 for j in range(y.shape[0]):
                     weights[j] = v[i, j]
             weights[i] = 0
-            value, slope = lifted_row(k, s, weights, 0.0)
+            value, slope = sum_values_and_slopes(k, s, weights, 0.0)
             weights[i] = 1
             push[i] = -slope
             total += value

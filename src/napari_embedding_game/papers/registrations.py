@@ -16,7 +16,7 @@ from napari_embedding_game.core.energy.methods import (
     METHODS,
     OBJECTIVES,
     Method,
-    per_point,
+    inverse_point_count,
 )
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.graph.choices import (
@@ -58,8 +58,8 @@ METHODS.update(
     given=replace(
         METHODS["game"],
         title="Map of the file",  # what is in the file, or ``init``
-        moved_by=_import_when_called(
-            "dynamics.given.layouts", "napari_embedding_game.core"
+        make_layouts=_import_when_called(
+            "dynamics.existing_map.make_layouts", "napari_embedding_game.core"
         ),
         takes_repulsion=False,
     ),
@@ -76,7 +76,7 @@ METHODS.update(
         title="Two-kernel LLE",  # paper 3, Lemma 4
         attraction="kernel",
         kernel="cauchy",
-        lambda_scale=per_point,
+        lambda_scale=inverse_point_count,
         affinity="lle",
     ),
     two_kernel_pca=_method(
@@ -97,7 +97,7 @@ METHODS.update(
         affinity="inner_products",
         approximations=("exact",),
         takes_repulsion=False,
-        moved_by=_import_when_called("pca.compute_layouts"),
+        make_layouts=_import_when_called("pca.compute_layouts"),
     ),
 )
 # Paper 4: the energy over all pairs of points is minimised, without a game.
@@ -107,7 +107,7 @@ for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
             METHODS[_name],
             title=f"{_title} by {_minimizer.replace('_', ' ')}",
             approximations=("exact",),
-            moved_by=_import_when_called(f"without_landmarks.by_{_minimizer}"),
+            make_layouts=_import_when_called(f"without_landmarks.by_{_minimizer}"),
             max_points=MAX_MINIMISED,
             group=_GROUP,
         )

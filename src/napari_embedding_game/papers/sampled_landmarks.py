@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from napari_embedding_game.core.energy.objective import Field, Objective, Sums
+from napari_embedding_game.core.energy.objective import Objective, RepulsionField, Sums
 
 
 class SampledLandmarks(Objective):
@@ -26,23 +26,27 @@ class SampledLandmarks(Objective):
         sampled = rng.choice(n, size=min(self.n_landmarks, n), replace=False)
         return torch.as_tensor(np.sort(sampled), device=self.forces.device)
 
-    def sums(self, y: Tensor, z: Tensor) -> Sums:
+    def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums:
         """Return the repulsive sum with its gradients, and the attraction's gradient.
 
-        ``y`` (N, d): points; ``z`` (L, d): landmarks, which copy their points.
+        ``landmarks`` (L, d) copy some of the ``points`` (N, d).
         """
-        total, repulsion, pull = self.forces.repel(y, y.detach()[self.sampled_points])
+        total, repulsion, pull = self.forces.repulsion_between(
+            points, points.detach()[self.sampled_points]
+        )
         repulsion.index_add_(0, self.sampled_points, pull)
         if self.aggregate == "log":
-            total = total - len(self.sampled_points) * self.at_zero
-        weight, still = len(y) / len(self.sampled_points), torch.zeros_like(z)
-        return Sums(self.forces.attract(y), weight * total, repulsion, weight, still)
+            total = total - len(self.sampled_points) * self.kernel_at_zero
+        weight = len(points) / len(self.sampled_points)
+        attraction = self.forces.attraction_gradient(points)
+        still = torch.zeros_like(landmarks)
+        return Sums(attraction, weight * total, repulsion, weight, still)
 
-    def follow(self, y: Tensor, z: Tensor) -> None:
-        """Move the landmarks ``z`` (L, d), in place, to their points."""
+    def update_landmarks(self, points: Tensor, landmarks: Tensor) -> None:
+        """Move ``landmarks`` (L, d), in place, to their points."""
         with torch.no_grad():
-            z.copy_(y[self.sampled_points])
+            landmarks.copy_(points[self.sampled_points])
 
-    def field(self, y: Tensor, z: Tensor) -> Field:
+    def repulsion_field(self, points: Tensor, landmarks: Tensor) -> RepulsionField:
         """Return the repulsion of a point that is no landmark, as a mean of samples."""
-        return self._field(y, 1.0, y, z, share=1.0)
+        return self._make_field(points, 1.0, points, landmarks, share=1.0)

@@ -250,7 +250,7 @@ class Session:
     @property
     def can_continue(self) -> bool:
         """Whether there is a map from which the chosen method can continue."""
-        is_fixed = bool(get_method(self.settings.method).moved_by)
+        is_fixed = bool(get_method(self.settings.method).make_layouts)
         return self.snapshot is not None and not is_fixed
 
     def move_cluster(
@@ -297,7 +297,7 @@ class Session:
         if run is not None and self.state == "preparing":
             layout, snapshot = run.warm_start, None
             begins_anew = layout is None
-        is_fixed = bool(get_method(self.settings.method).moved_by)
+        is_fixed = bool(get_method(self.settings.method).make_layouts)
         n_before = n_components if layout is None else layout.embedding.shape[1]
         if layout is None or is_fixed or n_before == n_components:
             self.settings.n_components = n_components

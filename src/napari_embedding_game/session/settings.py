@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from psygnal import Signal, SignalGroupDescriptor
 
-from napari_embedding_game.core.energy.methods import get_method, per_point
+from napari_embedding_game.core.energy.methods import get_method, inverse_point_count
 from napari_embedding_game.core.settings import Settings, list_affinities
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
@@ -87,4 +87,4 @@ def repulsion_range(method: str) -> tuple[float, float]:
 
 def has_lambda(method: str) -> bool:
     """Return whether the method's repulsion is a lambda rather than a factor."""
-    return get_method(method).lambda_scale is per_point
+    return get_method(method).lambda_scale is inverse_point_count

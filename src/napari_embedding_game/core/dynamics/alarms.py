@@ -1,10 +1,11 @@
-"""What is wrong with a map, in a sentence, and the settings that mend it.
+"""Detect maps that have failed, with a sentence and the settings that solve it.
 
-The points fall onto a few spots (paper 1, Fig. 4) or into one heap, or run far apart.
-What was changed goes back to its default; where nothing was, more of it.  Points that
-are no numbers, or run off the map, end the game (``play._Driver._copy``).
-``play._Driver`` checks for them, ``Snapshot.warning`` holds the sentence, and
-``EmbeddingGame.fit`` raises the warning.
+A map has failed if its points have collapsed onto a few spots (paper 1, Fig. 4), lie in
+one heap, or have run far apart.  The remedy resets harmful settings to their defaults,
+or raises the repulsion or the number of landmarks.  Positions that are not finite, or
+beyond every map, end the game (``play._Driver._copy_positions``).  ``play._Driver``
+looks for alarms, ``Snapshot.warning`` holds the sentence, and ``EmbeddingGame.fit``
+warns of it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
-from napari_embedding_game.core.energy.mesh_repulsion import WIDER, widest_spacing
+from napari_embedding_game.core.energy.mesh_repulsion import WIDER, required_spacing
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import (
     MAX_EXACT,
@@ -27,19 +28,20 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.core.snapshot import Alarm
 
 MIN_SPREAD = 0.15
-"""Below this the map has collapsed: 12 collapses have at most 0.12, UMAPs of six data
-sets 2.2 and more, other good maps more than these, and games of 5 iterations 0.21."""
+"""Spread below which the map has collapsed: 12 collapses have at most 0.12, UMAPs of
+six data sets 2.2 and more, other good maps more, and games of 5 iterations 0.21."""
 _NEAREST, _MAX_ASKED = 10, 1_000
 RUN_APART = 1e4
-"""Maps of a million points stay within some hundred."""
+"""Largest coordinate of a good map; maps of a million points stay within hundreds."""
 OUTSIDE, _MAX_OUTSIDE = 2.0, 0.15
-"""Distance to its nearest point from which a landmark pushes hardly any, and the share
-of such landmarks; good maps of six data sets have at most 0.09."""
+"""Distance to its nearest point above which a landmark repels hardly any point, and the
+largest share of such landmarks; good maps of six data sets have at most 0.09."""
 _MAX_POINTS = 20_000
 _HEAP = 2.5
-"""A map within this, where the kernel is nearly flat, has no room for groups."""
+"""Least width of a map: in a narrower map, where the kernel is nearly flat, groups do
+not separate."""
 _SETTLED = 0.6
-"""Share of the schedule after which points that lie close are a collapse."""
+"""Share of the schedule after which a narrow map counts as a collapse."""
 _DEFAULT = Settings()
 _WORDS = {
     "approximation": "the approximation",
@@ -51,16 +53,17 @@ _WORDS = {
 Points = NDArray[np.floating]
 
 
-def alarm(
+def find_alarm(
     embedding: Points,
     settings: Settings,
     landmarks: Points | None = None,
-    n_left: int = 0,
+    iterations_left: int = 0,
 ) -> Alarm:
-    """Return what is wrong with a map (N, d); falsy if nothing.
+    """Return the problem of a map (N, d) as an alarm, false if the map has none.
 
-    ``landmarks`` (L, d): those of a finished game.  ``n_left``: iterations left of the
-    schedule, in the first 60 % of which the points lie close.
+    ``landmarks`` (L, d): those of a finished game, which are then checked too.
+    ``iterations_left``: iterations left of the schedule; the width of the map is not
+    checked in the schedule's first 60 %.
     """
     if not get_method(settings.method).kernel:
         return Alarm()  # inner products: the map is that of the data
@@ -71,20 +74,22 @@ def alarm(
             "the map: lower the learning rates or the repulsion.",
             {"learning_rate": None, "landmark_learning_rate": None, "repulsion": None},
         )
-    if n_left > (1 - _SETTLED) * resolve_schedule(settings).n_iter:
+    if iterations_left > (1 - _SETTLED) * resolve_schedule(settings).n_iter:
         return Alarm()
+    advice = f"raise {_WORDS['repulsion']}"
     stronger = {"repulsion": 3 * resolve_repulsion(settings)}
-    last = f"raise {_WORDS['repulsion']}", stronger
-    low, high = np.percentile(_some_of(embedding), [2, 98], axis=0)
+    low, high = np.percentile(_subsample_points(embedding), [2, 98], axis=0)
     width = float((high - low).max())
-    if len(low) > 1 and spread(embedding) < MIN_SPREAD:
+    if len(low) > 1 and measure_spread(embedding) < MIN_SPREAD:
         spots = "The points have collapsed onto a few spots"
-        return _mended(spots, settings, *last)
+        return _make_alarm_with_remedy(spots, settings, advice, stronger)
     if len(low) > 1 and width < _HEAP:
         heap = "The points lie in one heap, too close to be told apart"
-        return _mended(heap, settings, *last)
+        return _make_alarm_with_remedy(heap, settings, advice, stronger)
     approximation = resolve_approximation(settings)
-    if approximation == "mesh" and (coarse := _coarse_grid(embedding, settings)):
+    if approximation == "mesh" and (
+        coarse := _find_coarse_grid_alarm(embedding, settings)
+    ):
         return coarse
     if landmarks is None or approximation != "landmarks":
         return Alarm()
@@ -98,14 +103,18 @@ def alarm(
     )
     if n == len(embedding):  # no more can be
         exact = {"approximation": "exact"}
-        return _mended(outside, settings, "choose the approximation exact", exact)
+        return _make_alarm_with_remedy(
+            outside, settings, "choose the approximation exact", exact
+        )
     more = {"n_landmarks": min(len(embedding), 4 * n)}
-    return _mended(outside, settings, "raise the number of landmarks", more)
+    return _make_alarm_with_remedy(
+        outside, settings, "raise the number of landmarks", more
+    )
 
 
-def _coarse_grid(embedding: Points, settings: Settings) -> Alarm:
-    """Return an alarm where the grid's nodes lie further apart than points feel."""
-    width, spacing = float(np.ptp(embedding, axis=0).max()), widest_spacing(embedding)
+def _find_coarse_grid_alarm(embedding: Points, settings: Settings) -> Alarm:
+    """Return an alarm if the grid of the repulsion is too coarse for the kernel."""
+    width, spacing = float(np.ptp(embedding, axis=0).max()), required_spacing(embedding)
     if spacing <= WIDER or settings.method == "given":
         return Alarm()
     instead = "exact" if len(embedding) <= MAX_EXACT else "landmarks"
@@ -116,29 +125,30 @@ def _coarse_grid(embedding: Points, settings: Settings) -> Alarm:
     )
 
 
-def spread(embedding: Points) -> float:
-    """Return the width of the map if all points lay as close as most do.
+def measure_spread(embedding: Points) -> float:
+    """Return the width of a map whose points all lie at the median density.
 
-    That is the median distance of points (N, d) to their 10th nearest, times the d-th
-    root of N / 10.  Islands count alike wherever they lie, unlike in the extent.
+    The width is the median distance of points (N, d) to their 10th nearest, times the
+    d-th root of N / 10.  Unlike the extent, it does not depend on where islands lie.
     """
-    points = _some_of(embedding)
+    points = _subsample_points(embedding)
     (n, d), k = points.shape, min(_NEAREST, len(points) - 1)
     asked = points[:: max(1, n // _MAX_ASKED)]
     distances = cKDTree(points).query(asked, [k + 1])[0]
     return float(np.median(distances) * (n / k) ** (1 / d))
 
 
-def _some_of(embedding: Points) -> Points:
+def _subsample_points(embedding: Points) -> Points:
+    """Return every n-th point, so that at most about twice 20,000 points remain."""
     return embedding[:: max(1, len(embedding) // _MAX_POINTS)]
 
 
-def _mended(
-    sentence: str, settings: Settings, advice: str, last: dict[str, Any]
+def _make_alarm_with_remedy(
+    sentence: str, settings: Settings, advice: str, default_remedy: dict[str, Any]
 ) -> Alarm:
-    """Return an alarm that resets a harmful setting to its default.
+    """Return an alarm whose remedy resets harmful settings to their defaults.
 
-    Without such a setting the remedy is ``last``, described by ``advice``.
+    If no setting is harmful, the remedy is ``default_remedy``, in words ``advice``.
     """
     if not get_method(settings.method).takes_repulsion:
         return Alarm(f"{sentence}: choose another method.")
@@ -157,4 +167,4 @@ def _mended(
     if remedy:
         changed = " and ".join(_WORDS[name] for name in remedy)
         return Alarm(f"{sentence}: set {changed} back to default.", remedy)
-    return Alarm(f"{sentence}: {advice}.", last)
+    return Alarm(f"{sentence}: {advice}.", default_remedy)

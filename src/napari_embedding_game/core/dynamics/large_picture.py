@@ -1,22 +1,23 @@
-"""The large picture: landmarks carry how far apart the data are.
+"""The large picture: pull landmarks' points apart as far as they are in the data.
 
-Beyond a point's neighbours the game knows nothing of the data: where two groups lie on
-its map is left to the start.  Here all points of a landmark are moved as one, so that
-the middles c_a of the landmarks' points lie as far apart, beside one another, as their
-means C_a in the data do.  What is lowered besides the game's energy is
+The game's forces know only a point's neighbours: where two distant sets of points lie
+on the map depends on the start.  Here all points of a landmark are moved by the same
+force, so that distances between the means c_a of the landmarks' points become
+proportional to the distances between their means C_a in the data.  The energy that is
+added to the game's is
 
     mu / (2 R)  sum_ab  m_a m_b / N  (d_ab - t_ab)^2,    d_ab = |c_a - c_b|,
     t_ab = d + s (D_ab - D), from 0 to d + 3 r,          D_ab = |C_a - C_b|,
 
-with the m_a points of a landmark and the width of the map R.  The targets t_ab have the
-mean d and the spread r of the map's own distances; D is the mean distance in the data,
-s the quotient of the spreads.  They are of this moment, and have no gradient.  Few
-cells that are like no others, which would take most of the map for themselves, are
-drawn far away, but no farther than d + 3 r.  ``docs/tried.md`` has other targets.
+where landmark a has m_a points, and R is the width of the map.  The targets t_ab have
+the mean d and the spread r of the map's distances; D is the mean distance in the data,
+s the quotient of the spreads.  The targets are recomputed for each pull and have no
+gradient.  The limit d + 3 r keeps a few points that are unlike all others from taking
+up most of the map.  ``docs/tried.md`` has other targets.
 
-The pull on each point is mu times a number that is about 1 where the picture is wrong
-altogether, whatever the units of map and data.  Neighbourhoods stay, as all points of a
-landmark feel the same.
+The pull on each point is mu times a number that is about 1 where distances are
+completely wrong, independent of the units of map and data.  Neighbourhoods stay, as all
+points of a landmark are pulled alike.
 """
 
 from __future__ import annotations
@@ -29,26 +30,29 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy.objective import as_array, find_nearest_landmarks
+from napari_embedding_game.core.energy.objective import (
+    find_nearest_landmarks,
+    tensor_to_array,
+)
 from napari_embedding_game.core.graph.coordinates import Coordinates
 from napari_embedding_game.core.graph.edge_loops import sort_by_group
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP, run_blocks
 
 FARTHEST = 3.0
-"""Spreads above the mean distance on the map, beyond which no group is pulled."""
+"""Largest target distance: so many spreads above the mean distance on the map."""
 ASKED_EVERY, PULLED_EVERY = 20, 4
-"""Iterations after which points are asked for their landmarks anew, and for which a
-pull is held: both change slowly."""
+"""Iterations between two updates of the points' landmarks, and of the pull: both change
+slowly."""
 Groups = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Compressed rows: where each group of points begins, and its points."""
+"""Points grouped by landmark: where each landmark's points begin, and the points."""
 
 
 class LargePicture:
-    """What the distances between landmarks in the data pull at the points of a game.
+    """The pull on the points of a game by their landmarks' distances in the data.
 
-    ``memory_rows`` (N,): row of each point of the data among the points, if they lie in
-    another order.
+    ``memory_rows`` (N,): row in the game of each point of the data, or None for the
+    same order.
     """
 
     def __init__(
@@ -56,119 +60,126 @@ class LargePicture:
     ) -> None:
         self._source, self._memory_rows = coordinates, memory_rows
         self._n_pulled = 0
-        """Iterations with a pull."""
+        """Number of iterations with a pull."""
 
-    def add_pull(self, gradient: Tensor, y: Tensor, z: Tensor, strength: float) -> None:
-        """Add the pull times ``strength``, the mu above, to the points' gradient.
+    def add_pull(
+        self, gradient: Tensor, points: Tensor, landmarks: Tensor, strength: float
+    ) -> None:
+        """Add ``strength`` times the pull to the points' ``gradient`` (N, d), in place.
 
-        ``y`` (N, d) points, ``z`` (L, d) landmarks; ``gradient`` (N, d) is descended.
+        ``strength`` is mu above; ``points`` (N, d), ``landmarks`` (L, d).
         """
         if self._n_pulled % PULLED_EVERY == 0:
-            positions = as_array(y)
+            positions = tensor_to_array(points)
             if self._n_pulled % ASKED_EVERY == 0:
-                self._find_groups(positions, as_array(z))
-            middles = mean_rows(positions, self._groups)
-            self._pull = pull_between(middles, self._sizes, self._in_data)
+                self._update_groups(positions, tensor_to_array(landmarks))
+            means = mean_rows_by_group(positions, self._groups)
+            self._pull = compute_group_pull(means, self._sizes, self._data_distances)
         self._n_pulled += 1
         pull = strength * self._pull
         if gradient.device.type == "cpu":
             force = gradient.numpy()
             work = len(pull), force.size
-            run_blocks(_add_to_groups, *work, *self._groups, pull, force)
+            run_blocks(_add_pull_to_groups, *work, *self._groups, pull, force)
         else:
-            self._add_by_torch(gradient, pull)
+            self._add_pull_by_torch(gradient, pull)
 
     @cached_property
     def _coordinates(self) -> NDArray[np.float32]:
-        """The rows of the data in the order of the points, (N, p)."""
+        """Coordinates of the data's rows in the order of the game's points, (N, p)."""
         rows, order = self._source.compute_reduced_rows(), self._memory_rows
         return rows if order is None else rows[np.argsort(order)]
 
-    def _add_by_torch(self, gradient: Tensor, pull: NDArray[np.float64]) -> None:
+    def _add_pull_by_torch(self, gradient: Tensor, pull: NDArray[np.float64]) -> None:
         of_points = torch.as_tensor(pull[self._group_of]).to(gradient.dtype)
         gradient += of_points.to(gradient.device)
 
-    def _find_groups(
+    def _update_groups(
         self, positions: NDArray[np.floating], landmarks: NDArray[np.floating]
     ) -> None:
-        """Ask points for their landmarks, and the data for the distances of these."""
+        """Group points by nearest landmark; compute the groups' data distances."""
         self._group_of = find_nearest_landmarks(positions, landmarks)
         self._groups = sort_by_group(self._group_of, len(landmarks))
         self._sizes = np.diff(self._groups[0]).astype(np.float64)
-        self._in_data = distances_between(mean_rows(self._coordinates, self._groups))
+        self._data_distances = compute_pairwise_distances(
+            mean_rows_by_group(self._coordinates, self._groups)
+        )
 
 
-def mean_rows(rows: NDArray[np.floating], groups: Groups) -> NDArray[np.float64]:
-    """Return the mean of the rows (N, p) of each group, (L, p); 0 of no rows."""
+def mean_rows_by_group(
+    rows: NDArray[np.floating], groups: Groups
+) -> NDArray[np.float64]:
+    """Return the mean of each group's ``rows`` (N, p), (L, p); 0 for empty groups."""
     means = np.zeros((len(groups[0]) - 1, rows.shape[1]))
-    run_blocks(_fill_means, len(means), rows.size, *groups, rows, means)
+    run_blocks(_write_group_means, len(means), rows.size, *groups, rows, means)
     return means
 
 
-def distances_between(positions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the distances (L, L) between positions (L, p)."""
+def compute_pairwise_distances(positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the Euclidean distances (L, L) between positions (L, p)."""
     distances = np.empty((len(positions), len(positions)))
     work = len(positions), distances.size * positions.shape[1]
-    run_blocks(_fill_distances, *work, positions, distances)
+    run_blocks(_write_distances, *work, positions, distances)
     return distances
 
 
-def pull_between(
-    middles: NDArray[np.float64],
+def compute_group_pull(
+    means: NDArray[np.float64],
     sizes: NDArray[np.float64],
-    in_data: NDArray[np.float64],
+    data_distances: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the gradient, for mu = 1, in each point of each group, (L, d).
+    """Return the gradient of the added energy per point of each group, (L, d).
 
-    ``middles`` (L, d) and ``sizes`` (L,) of the groups, their distances (L, L)
-    ``in_data``.  0 where one group, or all at one place, are no picture.
+    ``means`` (L, d) and ``sizes`` (L,): of the groups on the map; ``data_distances``
+    (L, L): between the groups in the data.  All 0 for one group, or equal
+    positions.  The factor mu is 1.
     """
-    pull = np.zeros_like(middles)
-    _fill_pull(middles, sizes, in_data, np.empty_like(in_data), pull)
+    pull = np.zeros_like(means)
+    _write_group_pull(means, sizes, data_distances, np.empty_like(data_distances), pull)
     return pull
 
 
 @njit(**LOOP)
-def _fill_pull(middles, sizes, in_data, on_map, pull):
-    """Fill ``pull`` (L, d), and ``on_map`` with the distances of pairs b < a."""
-    n_pairs, far, far_squares, apart, apart_squares = 0.0, 0.0, 0.0, 0.0, 0.0
+def _write_group_pull(means, sizes, data_distances, map_distances, pull):
+    """Write ``pull`` (L, d), and the distances b < a to ``map_distances`` (L, L)."""
+    n_pairs, data_sum, data_squares, map_sum, map_squares = 0.0, 0.0, 0.0, 0.0, 0.0
     for a in range(len(sizes)):
         for b in range(a):
             squared = 0.0
-            for axis in range(middles.shape[1]):
-                offset = middles[a, axis] - middles[b, axis]
+            for axis in range(means.shape[1]):
+                offset = means[a, axis] - means[b, axis]
                 squared += offset * offset
-            on_map[a, b] = math.sqrt(squared)
+            map_distances[a, b] = math.sqrt(squared)
             pairs = sizes[a] * sizes[b]
             n_pairs += pairs
-            far += pairs * in_data[a, b]
-            far_squares += pairs * in_data[a, b] * in_data[a, b]
-            apart += pairs * on_map[a, b]
-            apart_squares += pairs * squared
-    if apart_squares == 0:
+            data_sum += pairs * data_distances[a, b]
+            data_squares += pairs * data_distances[a, b] * data_distances[a, b]
+            map_sum += pairs * map_distances[a, b]
+            map_squares += pairs * squared
+    if map_squares == 0:
         return
-    spread_in_data = far_squares / n_pairs - (far / n_pairs) ** 2
+    spread_in_data = data_squares / n_pairs - (data_sum / n_pairs) ** 2
     if spread_in_data <= 0:
         return
-    mean = apart / n_pairs
-    spread = max(0.0, apart_squares / n_pairs - mean * mean)
+    mean_distance = map_sum / n_pairs
+    spread = max(0.0, map_squares / n_pairs - mean_distance * mean_distance)
     scale = math.sqrt(spread / spread_in_data)
-    nearest = mean - scale * far / n_pairs
-    farthest = mean + FARTHEST * math.sqrt(spread)
-    unit = 1 / math.sqrt(2 * apart_squares)
+    nearest = mean_distance - scale * data_sum / n_pairs
+    farthest = mean_distance + FARTHEST * math.sqrt(spread)
+    unit = 1 / math.sqrt(2 * map_squares)
     for a in range(len(sizes)):
         for b in range(a):
-            if on_map[a, b] > 0:
-                wanted = min(max(0.0, nearest + scale * in_data[a, b]), farthest)
-                share = unit * (1 - wanted / on_map[a, b])
-                for axis in range(middles.shape[1]):
-                    force = share * (middles[a, axis] - middles[b, axis])
+            if map_distances[a, b] > 0:
+                wanted = min(max(0.0, nearest + scale * data_distances[a, b]), farthest)
+                share = unit * (1 - wanted / map_distances[a, b])
+                for axis in range(means.shape[1]):
+                    force = share * (means[a, axis] - means[b, axis])
                     pull[a, axis] += sizes[b] * force
                     pull[b, axis] -= sizes[a] * force
 
 
 @njit(**LOOP)
-def _fill_means(begin, end, begins, order, rows, means):
+def _write_group_means(begin, end, begins, order, rows, means):
     for group in range(begin, end):
         for at in range(begins[group], begins[group + 1]):
             for column in range(rows.shape[1]):
@@ -179,7 +190,7 @@ def _fill_means(begin, end, begins, order, rows, means):
 
 
 @njit(**LOOP)
-def _fill_distances(begin, end, positions, distances):
+def _write_distances(begin, end, positions, distances):
     for a in range(begin, end):
         distances[a, a] = 0.0
         for b in range(a):
@@ -191,7 +202,7 @@ def _fill_distances(begin, end, positions, distances):
 
 
 @njit(**LOOP)
-def _add_to_groups(begin, end, begins, order, pull, gradient):
+def _add_pull_to_groups(begin, end, begins, order, pull, gradient):
     for group in range(begin, end):
         for at in range(begins[group], begins[group + 1]):
             for axis in range(pull.shape[1]):

@@ -1,4 +1,4 @@
-"""How fast the players move, and how strongly they repel, over the length of a game.
+"""The schedule of a game: number of iterations, learning rates, and their decay.
 
 Instead of early exaggeration the repulsion grows from nearly 0 until half-way.
 """
@@ -15,36 +15,39 @@ from napari_embedding_game.core.settings import ScheduleName, Settings, resolve_
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Iterations, rates, and factors on rates and lambda by the share of a game done.
+    """Number of iterations, learning rates, and their factors over a game.
 
-    ``by_pull``: whether forces are divided by attraction: ``game.sum_stiffness``.
+    ``rate_factor`` and ``repulsion_factor`` take the share of iterations done, 0 to 1,
+    and return a factor of both learning rates, and of lambda.
+    ``divides_by_stiffness``: whether the points' gradient is divided by
+    ``game.compute_point_stiffness``.
     """
 
     n_iter: int
     learning_rate: float
     landmark_learning_rate: float
     momentum: float
-    rate: Callable[[float], float]
-    repulsion: Callable[[float], float]
-    by_pull: bool = False
+    rate_factor: Callable[[float], float]
+    repulsion_factor: Callable[[float], float]
+    divides_by_stiffness: bool = False
 
 
 _LOG_OF_LEAST = -5.809142990314028
-"""Of 0.003, what the repulsion begins with."""
+"""Logarithm of 0.003, the first repulsion factor."""
 
 
-def _cosine_to_a_hundredth(done: float) -> float:
+def _cosine_decay(done: float) -> float:
     return float(0.01 + 0.99 * 0.5 * (1 + cos(math.pi * min(done, 1.0))))
 
 
-def _growing_to_half(done: float) -> float:
-    # Weak repulsion first lets the points sort themselves before they are spread:
-    # `benchmarks/schedules.py`, b9dd4b2, compares this with other ways to begin.
+def _growing_repulsion(done: float) -> float:
+    # Under weak repulsion points find their neighbours before they are spread:
+    # `benchmarks/schedules.py`, b9dd4b2, compares this with other starts.
     return float(exp(_LOG_OF_LEAST * (1 - 2 * done))) if done < 0.5 else 1.0
 
 
 _NAMED: dict[ScheduleName, Schedule] = {
-    "fast": Schedule(500, 0.3, 0.5, 0.9, _cosine_to_a_hundredth, _growing_to_half),
+    "fast": Schedule(500, 0.3, 0.5, 0.9, _cosine_decay, _growing_repulsion),
     "paper": Schedule(
         6000, 0.03, 0.3, 0.0, lambda done: 1.0 if done < 0.5 else 0.1, lambda done: 1.0
     ),
@@ -52,7 +55,10 @@ _NAMED: dict[ScheduleName, Schedule] = {
 
 
 def resolve_schedule(settings: Settings) -> Schedule:
-    """Return the schedule named in ``settings``, with the numbers that these set."""
+    """Return the schedule of these settings, including the method's grid schedule.
+
+    Numbers of the settings that are not None replace the schedule's.
+    """
     schedule = _NAMED[settings.schedule]
     spec, approximation = resolve_method(settings.method, settings.approximation)
     if spec.on_grid and approximation == "mesh" and settings.schedule == "fast":

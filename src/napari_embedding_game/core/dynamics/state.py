@@ -1,7 +1,7 @@
-"""What moves the points, one step after another: what it is given, and what it yields.
+"""The input and output of code that moves points: a problem, and a state per step.
 
-That is the game, or whatever makes layouts.  Neither knows of time, snapshots, warnings
-or clusters: :mod:`play` has these for both.
+The game, and methods that make layouts, take a :class:`Problem` and yield states.
+:mod:`play` adds time, snapshots, warnings and clusters to both.
 """
 
 from __future__ import annotations
@@ -22,63 +22,62 @@ from napari_embedding_game.core.snapshot import WarmStart
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
-    """What stays the same while the points are moved."""
+    """The data of a run that do not change while points move."""
 
     edges: Edges
     layout: NDArray[np.floating]
-    """(N, d) start positions, d = 2 or 3: a line lies in the plane, see :mod:`play`."""
+    """(N, d) start positions, d = 2 or 3: a line is padded to a plane."""
     n_components: int = 2
     """Dimensions of the map: 1, 2 or 3."""
     random_state: int = 0
-    """Seed of everything drawn at random, by a generator each: landmarks in
-    ``game.Game``, pairs and points in :mod:`objective`."""
+    """Seed of the random generators: landmarks in ``game.Game``, pairs and points in
+    :mod:`objective`."""
     device: torch.device
     warm_start: WarmStart | None = None
-    """What ``layout`` is of, where it is a map to go on from."""
+    """The map that ``layout`` belongs to, if the run continues from a map."""
     iteration: int = 0
     """Iterations that were done before."""
     memory_rows: NDArray[np.intp] | None = None
-    """(N,) row of each point of the data, where they lie in another order."""
+    """(N,) row of ``layout`` of each row of the data; None for the same order."""
     coordinates: Coordinates | None = None
-    """Of each point, in the order of the data; None where nobody knows."""
+    """Coordinates of the rows in the order of the data; None where unknown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
     """Positions after one step.
 
-    The tensors belong to the code that moves them and change with its next step: copy
-    them to keep them.
+    The next step changes the tensors in place: copy tensors to keep them.
     """
 
     iteration: int
     """Iterations since the start."""
     n_iter: int
-    """Iterations at its end, as far as known now; 0 while nobody knows."""
+    """Iterations at the end; 0 while their number is unknown."""
     y: Tensor
     """(N, d) points."""
     z: Tensor | None = None
-    """(L, d) landmarks, if any are moved."""
+    """(L, d) landmarks; None while points move without landmarks."""
     energy: float | Callable[[], float] | None = None
-    """None where it is computed from the objective."""
+    """The energy, or a function that returns it; None: the objective computes it."""
     warning: str = ""
-    """Why the picture cannot be trusted, or ""."""
+    """A sentence on why the map cannot be trusted, or ""."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layouts:
-    """Layouts made by other means than the game: shown, and not steered.
+    """States of a method other than the game, which cannot be steered.
 
     :mod:`play` fits landmarks to the finished map.
     """
 
     states: Iterator[State]
-    """The start, then each step; without landmarks."""
+    """States of the start and of each step, without landmarks."""
     objective: Objective | None = None
-    """What the points lower; None where each state carries its energy."""
+    """The minimised energy; None where each state has its energy."""
 
     def energy(self, state: State) -> float:
-        """Return the energy of a state."""
+        """Return the state's energy, or compute it from the objective."""
         if state.energy is not None:
             return state.energy() if callable(state.energy) else state.energy
         assert self.objective is not None

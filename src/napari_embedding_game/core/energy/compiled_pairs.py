@@ -1,7 +1,7 @@
-"""Pair functions inside compiled loops: their numba type.
+"""The numba type of pair functions, which compiled loops take as arguments.
 
-Its name carries the fields and a digest of the formulas and of what turns them into
-machine code, so that numba's cache never answers for a formula that was edited.
+The type's name contains the fields of the function and a digest of its formulas and of
+the code that compiles them, so that numba's cache never serves an edited formula.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from numba.extending import (
 
 from napari_embedding_game.core import simd
 from napari_embedding_game.core.energy.pair_functions import PairFunction
-from napari_embedding_game.core.simd import written
+from napari_embedding_game.core.simd import make_intrinsic
 
 
 class PairFunctionType(types.Opaque):
-    """The type of a pair function; numba's cache stores its name alone."""
+    """The numba type of a pair function; numba's cache stores only its name."""
 
     function: PairFunction
 
@@ -41,20 +41,21 @@ register_model(PairFunctionType)(models.OpaqueModel)
 
 
 @unbox(PairFunctionType)
-def _unbox(kind, function, c):
+def _unbox_pair_function(kind, function, c):
     return NativeValue(c.context.get_dummy_value())
 
 
 @typeof_impl.register(PairFunction)
 @cache
-def _typeof(function: PairFunction, _context: Any) -> PairFunctionType:
-    kind = PairFunctionType(name=f"{function!r}<{_digest(type(function))}>")
+def _make_numba_type(function: PairFunction, _context: Any) -> PairFunctionType:
+    kind = PairFunctionType(name=f"{function!r}<{_digest_formulas(type(function))}>")
     # The same type may have been read back from the cache, without a function.
     kind.function = function
     return kind
 
 
-def _digest(function_class: type[PairFunction]) -> str:
+def _digest_formulas(function_class: type[PairFunction]) -> str:
+    """Return 12 hexadecimal digits of a class's methods and of the compiler modules."""
     digest = hashlib.sha256(f"{function_class.__module__}".encode())
     for module in (simd.__file__, __file__):
         digest.update(Path(module).read_bytes())
@@ -67,15 +68,18 @@ def _digest(function_class: type[PairFunction]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _of(name: str) -> Callable[..., Any]:
-    def typed(context, function, s):
+def _make_pair_intrinsic(method_name: str) -> Callable[..., Any]:
+    """Return the intrinsic that calls a pair function's ``value`` or ``slope``."""
+
+    def type_intrinsic(context, function, s):
         def formula(numbers):
-            return getattr(function.function, name)(numbers)
+            return getattr(function.function, method_name)(numbers)
 
-        return written(formula, (function, s), s)
+        return make_intrinsic(formula, (function, s), s)
 
-    return intrinsic(typed)
+    return intrinsic(type_intrinsic)
 
 
-pair_value, pair_slope = _of("value"), _of("slope")
-"""``pair_value(function, s)``: the function at squared distances; its derivative."""
+pair_value, pair_slope = _make_pair_intrinsic("value"), _make_pair_intrinsic("slope")
+"""``pair_value(function, s)``, the function at squared distances s, and
+``pair_slope(function, s)``, its derivative in s."""

@@ -1,12 +1,11 @@
 """The sums behind every energy, evaluated by compiled loops or by torch.
 
-:class:`CompiledForces` on the CPU and :class:`TorchForces` on any torch device, with
-the same methods, take and return torch tensors and need no autograd: ``attract`` along
-the edges, ``repel`` of points y by landmarks z (its loop is in :mod:`pair_loops`),
-``all_pairs``, and ``mesh`` by a grid;
-``tests/core/test_methods.py`` holds them against a float64 autograd twin.
-They become energies, and what moves points and landmarks (Eq. 3), in :mod:`objective`:
-landmarks repel one another in ``Landmarks.sums``.
+:class:`CompiledForces` on the CPU and :class:`TorchForces` on any torch device have the
+same methods, take and return torch tensors and need no autograd.  Loops are in
+:mod:`pair_loops`; ``tests/core/test_methods.py`` compares the sums with a float64
+autograd twin.  :mod:`objective` makes energies of the sums, and the gradients that move
+points and landmarks (Eq. 3); landmarks repel one another in
+``LandmarkBound.compute_sums``.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.threads import run_blocks
 
 _LOGARITHM = 4
-"""What an edge with a logarithm costs, in edges without."""
+"""Cost of an edge whose energy has a logarithm, in edges without."""
 
 
 class CompiledForces:
@@ -39,81 +38,133 @@ class CompiledForces:
         self.device = torch.device("cpu")
         self.f = pair_functions.ATTRACTIONS[attraction]
         self.k = pair_functions.KERNELS[kernel]
-        self.grid = Mesh(self.k)
+        self.mesh = Mesh(self.k)
 
-    def repel(
-        self, y: Tensor, z: Tensor, kernel: pair_functions.PairFunction | None = None
+    def repulsion_between(
+        self,
+        targets: Tensor,
+        sources: Tensor,
+        kernel: pair_functions.PairFunction | None = None,
     ) -> tuple[Number, Tensor, Tensor]:
-        """Return the sum of k over all y and z, and its gradients in y and in z.
+        """Return the sum of k over pairs of a target and a source, and its gradients.
 
-        ``kernel``: another one than the method's.
+        The gradients are in ``targets`` (N, d) and in ``sources`` (L, d).  ``kernel``
+        replaces the method's kernel k.
         """
-        points = y.detach().numpy()
-        columns = np.ascontiguousarray(z.detach().numpy().T)
-        gradient = np.empty_like(points)
-        chunks = pair_loops.n_chunks(len(points))
-        pull = np.zeros((chunks, *columns.shape), points.dtype)
-        sums = np.empty(chunks)
-        given = kernel or self.k, points, columns, gradient, pull, sums
-        run_blocks(pair_loops.repel, chunks, len(points) * len(z), *given)
-        both = torch.from_numpy(gradient), torch.from_numpy(pull.sum(axis=0).T.copy())
-        return float(sums.sum()), *both
+        positions = targets.detach().numpy()
+        columns = np.ascontiguousarray(sources.detach().numpy().T)
+        target_gradient = np.empty_like(positions)
+        n_chunks = pair_loops.count_chunks(len(positions))
+        source_gradients = np.zeros((n_chunks, *columns.shape), positions.dtype)
+        sums = np.empty(n_chunks)
+        run_blocks(
+            pair_loops.write_landmark_repulsion,
+            n_chunks,
+            len(positions) * len(sources),
+            kernel or self.k,
+            positions,
+            columns,
+            target_gradient,
+            source_gradients,
+            sums,
+        )
+        source_gradient = torch.from_numpy(source_gradients.sum(axis=0).T.copy())
+        return float(sums.sum()), torch.from_numpy(target_gradient), source_gradient
 
-    def attract(self, y: Tensor) -> Tensor:
+    def attraction_gradient(self, points: Tensor) -> Tensor:
         """Return the (N, d) gradient of the sum over directed edges of w f."""
-        points = y.detach().numpy()
-        gradient = np.empty_like(points)
-        given = self.f, self.edges.arrays, points, gradient
-        run_blocks(pair_loops.attract, len(points), len(self.edges.indices), *given)
+        positions = points.detach().numpy()
+        gradient = np.empty_like(positions)
+        run_blocks(
+            pair_loops.write_attraction_gradient,
+            len(positions),
+            len(self.edges.indices),
+            self.f,
+            self.edges.arrays,
+            positions,
+            gradient,
+        )
         return torch.from_numpy(gradient)
 
-    def attraction_energy(self, y: Tensor) -> float:
-        """Return the sum of w f over directed edges: half of that over entries."""
-        points = y.detach().numpy()
-        sums = np.empty(pair_loops.n_chunks(len(points)))
-        work = _LOGARITHM * len(self.edges.indices)
-        given = self.f, self.edges.arrays, points, sums
-        run_blocks(pair_loops.edge_energy, len(sums), work, *given)
+    def attraction_energy(self, points: Tensor) -> float:
+        """Return the sum of w f over directed edges: half of the sum over entries."""
+        positions = points.detach().numpy()
+        sums = np.empty(pair_loops.count_chunks(len(positions)))
+        run_blocks(
+            pair_loops.write_edge_energies,
+            len(sums),
+            _LOGARITHM * len(self.edges.indices),
+            self.f,
+            self.edges.arrays,
+            positions,
+            sums,
+        )
         return float(0.5 * sums.sum())
 
-    def pair_repulsion(self, y: Tensor, pairs: Pairs) -> tuple[float, Tensor]:
-        """Return the sum of k over random pairs, each once, and its gradient (N, d)."""
-        points, (order, shifts) = y.detach().numpy(), (each.numpy() for each in pairs)
-        columns = np.ascontiguousarray(np.tile(points[order].T, 2))
-        gradient = np.empty(points.T.shape, points.dtype)
-        sums = np.empty(pair_loops.n_chunks(len(points)))
-        work = 2 * len(points) * len(shifts)
-        given = self.k, shifts, columns, gradient, sums
-        run_blocks(pair_loops.repel_partners, len(sums), work, *given)
-        by_point = np.empty_like(points)
+    def repulsion_of_sampled_pairs(
+        self, points: Tensor, pairs: Pairs
+    ) -> tuple[float, Tensor]:
+        """Return the sum of k over sampled pairs, each once, and its (N, d) gradient.
+
+        ``pairs``: see :data:`torch_forces.Pairs`.
+        """
+        positions, (order, shifts) = (
+            points.detach().numpy(),
+            (each.numpy() for each in pairs),
+        )
+        columns = np.ascontiguousarray(np.tile(positions[order].T, 2))
+        gradient = np.empty(positions.T.shape, positions.dtype)
+        sums = np.empty(pair_loops.count_chunks(len(positions)))
+        run_blocks(
+            pair_loops.write_partner_repulsion,
+            len(sums),
+            2 * len(positions) * len(shifts),
+            self.k,
+            shifts,
+            columns,
+            gradient,
+            sums,
+        )
+        by_point = np.empty_like(positions)
         by_point[order] = gradient.T
         return float(sums.sum()), torch.from_numpy(by_point)
 
-    def mesh(self, y: Tensor) -> tuple[float, Tensor]:
-        """Return the sum of k over all pairs i != j by a grid, its gradient (N, d)."""
-        total, gradient = self.grid(y.detach().numpy())
+    def repulsion_on_grid(self, points: Tensor) -> tuple[float, Tensor]:
+        """Return the sum of k over pairs i != j, by a grid, and its (N, d) gradient."""
+        total, gradient = self.mesh(points.detach().numpy())
         return total, torch.from_numpy(gradient)
 
-    def all_pairs(
-        self, y: Tensor, weights: NDArray[np.floating] | None = None
+    def repulsion_of_all_pairs(
+        self, points: Tensor, weights: NDArray[np.floating] | None = None
     ) -> tuple[float, Tensor]:
-        """Return the sum of k over all pairs i != j and its gradient, (N, d).
+        """Return the sum of w k over all pairs i != j, and its (N, d) gradient.
 
-        ``weights``: (N, N), symmetric, of each pair; 1 if there are none.
+        ``weights`` (N, N): symmetric weights w of the pairs; None is 1.
         """
-        points = y.detach().numpy()
-        n, d = points.shape
-        columns, gradient = np.ascontiguousarray(points.T), np.empty_like(points)
-        rows = pair_loops.triangle(n)
-        across = np.empty((len(rows) - 1, d, n), points.dtype)
-        sums = np.empty(len(across))
-        given = rows, self.k, weights, points, columns, gradient, across, sums
-        run_blocks(pair_loops.all_pairs, len(sums), n * n // 2, *given)
-        for chunk, end in zip(across, rows[1:], strict=True):
+        positions = points.detach().numpy()
+        n, d = positions.shape
+        columns, gradient = np.ascontiguousarray(positions.T), np.empty_like(positions)
+        rows = pair_loops.split_triangle_rows(n)
+        partner_gradient = np.empty((len(rows) - 1, d, n), positions.dtype)
+        sums = np.empty(len(partner_gradient))
+        run_blocks(
+            pair_loops.write_all_pair_repulsion,
+            len(sums),
+            n * n // 2,
+            rows,
+            self.k,
+            weights,
+            positions,
+            columns,
+            gradient,
+            partner_gradient,
+            sums,
+        )
+        for chunk, end in zip(partner_gradient, rows[1:], strict=True):
             gradient[:end] += chunk[:, :end].T
         # Each pair counts twice.
         return 2 * float(sums.sum()), torch.from_numpy(2 * gradient)
 
 
 Forces = CompiledForces | TorchForces
-"""What an energy needs to know about points, edges and landmarks."""
+"""The forces on a device, with the sums over pairs that energies are made of."""

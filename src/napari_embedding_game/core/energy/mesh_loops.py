@@ -1,11 +1,12 @@
-"""The compiled loops between points and a grid: sort, spread, and read back.
+"""Compiled loops between points and a grid: sort points, spread mass, interpolate.
 
-A point ``y`` (N, d) lies on the grid at ``(y - low) / spacing``: its axes are rows,
-columns and layers.  It is spread on the four nodes around it along each axis by cubic
-B-splines.  Rows are cut into bands, of which those of even number never touch the same
-node, nor those of odd: each kind may be spread in parallel, and every node gains its
-parts in one order, that of the points.  ``layers``: a tuple as long as a point has
-nodes across the plane, 1 or ``WIDTH``, which its type tells the compiler.
+A point y of ``points`` (N, d) lies on the grid at ``(y - low) / spacing``, with axes
+rows, columns and layers.  The point's mass is spread on the four nearest nodes along
+each axis by cubic B-splines.  Rows of nodes are divided into bands.  Bands of even
+number never touch the same node, nor do bands of odd number: bands of one parity are
+spread in parallel, and each node adds up mass in the order of the points.  ``layers``:
+a tuple of the length 1 in the plane, ``WIDTH`` in space, whose type tells the compiler
+how many layers of nodes a point has.
 """
 
 import numpy as np
@@ -13,9 +14,13 @@ import numpy as np
 from napari_embedding_game.core.energy.compiled_pairs import pair_value
 from napari_embedding_game.core.energy.pair_loops import CHUNK, OPTIONS
 from napari_embedding_game.core.loop_cache import njit
-from napari_embedding_game.core.simd import across as add_lanes
-from napari_embedding_game.core.simd import join, load, store
-from napari_embedding_game.core.simd import spread as in_all_lanes
+from napari_embedding_game.core.simd import (
+    broadcast,
+    load,
+    pack_lanes,
+    store,
+    sum_lanes,
+)
 from napari_embedding_game.core.threads import LOOP
 
 WIDTH = 4
@@ -23,24 +28,25 @@ WIDTH = 4
 BAND = 8
 """Rows in a band: at least ``WIDTH``."""
 _BLOCK = 256
-"""Points whose self-interactions are computed before the forces on them."""
+"""Points in a block: their self-interactions are computed before their forces."""
 _LANES = 8
-"""Points side by side: it divides ``_BLOCK`` and ``CHUNK``, and changes no bit."""
+"""Points per vector: divides ``_BLOCK`` and ``CHUNK``, and changes no bit."""
 _INLINED = {"forceinline": True, **OPTIONS}
 
 
 @njit(**OPTIONS)
-def kernel_values(kernel, squared):
-    """Write the kernel in place of squared distances."""
+def apply_kernel(kernel, squared):
+    """Replace squared distances by the kernel at these distances, in place."""
     for i in range(squared.shape[0]):
         squared[i] = pair_value(kernel, squared[i])
 
 
 @njit(**_INLINED)
-def _spline(t, one):
-    """Return weights of four nodes at t past the second's cell, and their slopes.
+def _spline_weights_and_slopes(t, one):
+    """Return the cubic B-spline weights of four nodes, and their slopes in ``t``.
 
-    ``t``: a number or lanes; ``one``: 1 in their type.
+    ``t``, 0 to 1: offset of a point from the second node, a number or lanes; ``one``: 1
+    in the type of ``t``.
     """
     kind = type(one)
     half, two, three = kind(0.5), kind(2), kind(3)
@@ -62,81 +68,96 @@ def _spline(t, one):
 
 
 @njit(**_INLINED)
-def splines_at(x0, x1, x2, n_layers):
-    """Return the first node of a point, and its splines along the three axes."""
-    kind = type(x0)
+def find_corner_and_splines(row_position, layer_position, column_position, n_layers):
+    """Return a point's first node (row, layer, column), and its splines for each axis.
+
+    Arguments are the point's position on the grid; in the plane the layer's spline is
+    weight 1 and slope 0 of one node.
+    """
+    kind = type(row_position)
     zero, one = kind(0), kind(1)
-    row, layer, column = np.int32(x0), np.int32(x1), np.int32(x2)
+    row, layer, column = (
+        np.int32(row_position),
+        np.int32(layer_position),
+        np.int32(column_position),
+    )
     deep = (one, zero, zero, zero), (zero, zero, zero, zero)
     if n_layers > 1:
-        deep = _spline(x1 - kind(layer), one)
-    splines = _spline(x0 - kind(row), one), deep, _spline(x2 - kind(column), one)
+        deep = _spline_weights_and_slopes(layer_position - kind(layer), one)
+    splines = (
+        _spline_weights_and_slopes(row_position - kind(row), one),
+        deep,
+        _spline_weights_and_slopes(column_position - kind(column), one),
+    )
     return (row, layer, column), splines
 
 
 @njit(**_INLINED)
-def _place_on_grid(y, i, low, spacing, layers):
-    """Return the position of a point on the grid: row, layer, column."""
-    row, column = (y[i, 0] - low[0]) / spacing, (y[i, 1] - low[1]) / spacing
+def _grid_position(points, i, low, spacing, layers):
+    """Return the position of point i on the grid: row, layer, column, as floats."""
+    row, column = (points[i, 0] - low[0]) / spacing, (points[i, 1] - low[1]) / spacing
     if len(layers) == 1:
         return row, type(row)(0), column
-    return row, (y[i, -1] - low[-1]) / spacing, column
+    return row, (points[i, -1] - low[-1]) / spacing, column
 
 
 @njit(**LOOP)
-def find_extent(begin, end, y, lowest, highest):
-    """Write the least and the largest coordinates of some chunks, (chunks, d) each.
+def write_chunk_extents(begin, end, points, lowest, highest):
+    """Write each chunk's least and largest coordinates along each axis, (chunks, d).
 
-    NaN where a coordinate is not finite.
+    They are NaN where a coordinate is not finite.
     """
     for c in range(begin, end):
-        for axis in range(y.shape[1]):
-            low = high = y[c * CHUNK, axis]
+        for axis in range(points.shape[1]):
+            low = high = points[c * CHUNK, axis]
             off = low - low
-            for i in range(c * CHUNK, min((c + 1) * CHUNK, len(y))):
-                x = y[i, axis]
+            for i in range(c * CHUNK, min((c + 1) * CHUNK, len(points))):
+                x = points[i, axis]
                 low, high, off = min(low, x), max(high, x), off + (x - x)
             lowest[c, axis], highest[c, axis] = low + off, high + off
 
 
 @njit(**OPTIONS)
-def count_in_bands(begin, end, y, low, spacing, layers, counts):
-    """Write the number of points of some chunks in each band, (chunks, bands)."""
+def count_points_in_bands(begin, end, points, low, spacing, layers, counts):
+    """Write the number of points of each chunk in each band, (chunks, bands)."""
     for c in range(begin, end):
         counts[c] = 0
-        for i in range(c * CHUNK, min((c + 1) * CHUNK, len(y))):
-            row, _, _ = _place_on_grid(y, i, low, spacing, layers)
+        for i in range(c * CHUNK, min((c + 1) * CHUNK, len(points))):
+            row, _, _ = _grid_position(points, i, low, spacing, layers)
             counts[c, np.int64(row) // BAND] += 1
 
 
 @njit(**OPTIONS)
-def sort_by_band(begin, end, y, low, spacing, layers, places, order):
-    """Write points of some chunks into ``order`` (N,), from ``places`` on.
+def order_points_by_band(begin, end, points, low, spacing, layers, positions, order):
+    """Write the indices of points, sorted by band, to ``order`` (N,).
 
-    ``places`` (chunks, bands): where the points of a chunk in a band begin; they are
-    written over.
+    ``positions`` (chunks, bands): position in ``order`` of the first point of a chunk
+    in a band; they are overwritten.
     """
     for c in range(begin, end):
-        for i in range(c * CHUNK, min((c + 1) * CHUNK, len(y))):
-            row, _, _ = _place_on_grid(y, i, low, spacing, layers)
+        for i in range(c * CHUNK, min((c + 1) * CHUNK, len(points))):
+            row, _, _ = _grid_position(points, i, low, spacing, layers)
             band = np.int64(row) // BAND
-            order[places[c, band]] = i
-            places[c, band] += 1
+            order[positions[c, band]] = i
+            positions[c, band] += 1
 
 
 @njit(**OPTIONS)
-def spread(begin, end, y, low, spacing, layers, order, starts, parity, grid):
-    """Spread the points of every second band, from ``parity`` on, on empty nodes.
+def spread_points(
+    begin, end, points, low, spacing, layers, order, starts, parity, grid
+):
+    """Add the mass of points in bands of one ``parity`` to the nodes of ``grid``.
 
-    ``order`` (N,): the points by band; ``starts``: where each band begins.
+    ``order`` (N,): indices of points sorted by band; ``starts`` (bands + 1,): where
+    each band begins in ``order``; ``begin`` and ``end`` count the bands of the parity.
     """
-    for half in range(begin, end):
-        band = parity + 2 * half
+    for band_pair in range(begin, end):
+        band = parity + 2 * band_pair
         for p in range(starts[band], starts[band + 1]):
-            x0, x1, x2 = _place_on_grid(y, order[p], low, spacing, layers)
-            corner, splines = splines_at(x0, x1, x2, len(layers))
+            x0, x1, x2 = _grid_position(points, order[p], low, spacing, layers)
+            corner, splines = find_corner_and_splines(x0, x1, x2, len(layers))
             (row, layer, column), ((down, _), (deep, _), (across, _)) = corner, splines
-            lanes = join(*across)
+            lanes = pack_lanes(*across)
             for a in range(WIDTH):
                 for c in range(len(layers)):
                     at = row + a, layer + c, np.int64(column)
@@ -145,15 +166,15 @@ def spread(begin, end, y, low, spacing, layers, order, starts, parity, grid):
 
 
 @njit(**OPTIONS)
-def clear_rows(begin, end, grid):
-    """Set some rows of nodes to 0."""
+def clear_grid_rows(begin, end, grid):
+    """Set the rows ``begin`` to ``end`` of nodes to 0."""
     for row in range(begin, end):
         grid[row] = 0
 
 
 @njit(**OPTIONS)
-def multiply_rows(begin, end, grid, potential, sums):
-    """Write the sum of the products at some rows of nodes, (rows,) float64."""
+def write_row_dot_products(begin, end, grid, potential, sums):
+    """Write the sum of mass times potential over each row of nodes, (rows,) float64."""
     for row in range(begin, end):
         total = 0.0
         for layer in range(potential.shape[1]):
@@ -164,26 +185,30 @@ def multiply_rows(begin, end, grid, potential, sums):
 
 
 @njit(**_INLINED)
-def field(point, potential, n_deep):
-    """Return the potential at a point, and its slopes along three axes."""
-    (row, layer, column), splines = point
+def interpolate_potential(corner_and_splines, potential, n_deep):
+    """Return the potential at a point, and its slopes along rows, layers and columns.
+
+    ``corner_and_splines``: see :func:`find_corner_and_splines`; ``n_deep``: 1 or
+    ``WIDTH`` layers.
+    """
+    (row, layer, column), splines = corner_and_splines
     (down, steep_down), (deep, steep_deep), (across, steep_across) = splines
-    none = in_all_lanes(potential.dtype.type(0), 4)
-    flat, upward, aside = none, none, none
+    zeros = broadcast(potential.dtype.type(0), 4)
+    by_column, row_slopes, layer_slopes = zeros, zeros, zeros
     for a in range(WIDTH):
         for c in range(n_deep):
-            nodes = load(potential, (row + a, layer + c, np.int64(column)), none)
-            flat = flat + (down[a] * deep[c]) * nodes
-            upward = upward + (steep_down[a] * deep[c]) * nodes
-            aside = aside + (down[a] * steep_deep[c]) * nodes
-    weights, steep = join(*across), join(*steep_across)
-    value, g0 = add_lanes(flat * weights), add_lanes(upward * weights)
-    return value, g0, add_lanes(aside * weights), add_lanes(flat * steep)
+            nodes = load(potential, (row + a, layer + c, np.int64(column)), zeros)
+            by_column = by_column + (down[a] * deep[c]) * nodes
+            row_slopes = row_slopes + (steep_down[a] * deep[c]) * nodes
+            layer_slopes = layer_slopes + (down[a] * steep_deep[c]) * nodes
+    weights, steep = pack_lanes(*across), pack_lanes(*steep_across)
+    value, g0 = sum_lanes(by_column * weights), sum_lanes(row_slopes * weights)
+    return value, g0, sum_lanes(layer_slopes * weights), sum_lanes(by_column * steep)
 
 
 @njit(**_INLINED)
-def _overlap(a, b):
-    """Return the sums of products of four weights with those 0 to 3 nodes further."""
+def _shifted_products(a, b):
+    """Return the sums over j of a_j b_(j + m), for m = 0 to 3."""
     return (
         a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3],
         a[0] * b[1] + a[1] * b[2] + a[2] * b[3],
@@ -193,10 +218,13 @@ def _overlap(a, b):
 
 
 @njit(**_INLINED)
-def _overlaps(t, one):
-    """Return the overlaps of a spline with itself, and half the derivative of these."""
-    weights, steep = _spline(t, one)
-    ahead, back = _overlap(weights, steep), _overlap(steep, weights)
+def _spline_overlaps(t, one):
+    """Return the autocorrelation of a spline's weights, and half of its derivative.
+
+    Each has four numbers, for nodes 0 to 3 apart; the derivative is in ``t``.
+    """
+    weights, steep = _spline_weights_and_slopes(t, one)
+    ahead, back = _shifted_products(weights, steep), _shifted_products(steep, weights)
     half = type(one)(0.5)
     slopes = (
         ahead[0],
@@ -204,12 +232,12 @@ def _overlaps(t, one):
         (ahead[2] + back[2]) * half,
         (ahead[3] + back[3]) * half,
     )
-    return _overlap(weights, weights), slopes
+    return _shifted_products(weights, weights), slopes
 
 
 @njit(**_INLINED)
-def _sum_products(weights, near, a, c):
-    """Return the sum of a row of ``near`` by the overlaps along it."""
+def _sum_near_row(weights, near, a, c):
+    """Return the sum of row (a, c) of ``near``, weighted by four ``weights``."""
     return (
         weights[0] * near[a, c, 0]
         + weights[1] * near[a, c, 1]
@@ -219,82 +247,94 @@ def _sum_products(weights, near, a, c):
 
 
 @njit(**_INLINED)
-def _self_field(shares, at, near, layers, none):
-    """Return the self-interactions of points: their potentials, and the slopes of that.
+def _self_potential_and_slopes(offsets, at, near, layers, zeros):
+    """Return the potential of points at themselves, and half its slopes, as lanes.
 
-    By how far apart two nodes of one point are.  ``shares`` (3, points): how far each
-    lies past its second nodes; ``none``: lanes for so many points from ``at`` on.
+    The sum is over pairs of nodes of one point, by how far apart the nodes are.
+    ``offsets`` (3, points): see :func:`_write_node_offsets`; ``zeros``: lanes of zeros,
+    one for each point from ``at`` on.
     """
     one = near.dtype.type(1)
-    rows, of_rows = _overlaps(load(shares, (0, at), none), one)
-    columns, of_columns = _overlaps(load(shares, (2, at), none), one)
-    value, g0, g1, g2 = none, none, none, none
+    rows, of_rows = _spline_overlaps(load(offsets, (0, at), zeros), one)
+    columns, of_columns = _spline_overlaps(load(offsets, (2, at), zeros), one)
+    value, g0, g1, g2 = zeros, zeros, zeros, zeros
     for a in range(WIDTH):
-        flat, upward, aside = none, none, none
+        potential, layer_slope, column_slope = zeros, zeros, zeros
         if len(layers) == 1:
-            flat = _sum_products(columns, near, a, 0)
-            aside = _sum_products(of_columns, near, a, 0)
+            potential = _sum_near_row(columns, near, a, 0)
+            column_slope = _sum_near_row(of_columns, near, a, 0)
         else:
-            depths, of_depths = _overlaps(load(shares, (1, at), none), one)
+            depths, of_depths = _spline_overlaps(load(offsets, (1, at), zeros), one)
             for c in range(WIDTH):
-                row = _sum_products(columns, near, a, c)
-                flat = flat + depths[c] * row
-                upward = upward + of_depths[c] * row
-                aside = aside + depths[c] * _sum_products(of_columns, near, a, c)
-        value, g0 = value + rows[a] * flat, g0 + of_rows[a] * flat
-        g1, g2 = g1 + rows[a] * upward, g2 + rows[a] * aside
+                row = _sum_near_row(columns, near, a, c)
+                potential = potential + depths[c] * row
+                layer_slope = layer_slope + of_depths[c] * row
+                column_slope = column_slope + depths[c] * _sum_near_row(
+                    of_columns, near, a, c
+                )
+        value, g0 = value + rows[a] * potential, g0 + of_rows[a] * potential
+        g1, g2 = g1 + rows[a] * layer_slope, g2 + rows[a] * column_slope
     return value, g0, g1, g2
 
 
 @njit(**_INLINED)
-def _write_shares(first, last, y, low, spacing, layers, shares):
-    """Write how far some points lie past their second nodes, (3, points)."""
-    kind = shares.dtype.type
+def _write_node_offsets(first, last, points, low, spacing, layers, offsets):
+    """Write the offsets of points from their second nodes, 0 to 1, (3, points)."""
+    kind = offsets.dtype.type
     for i in range(first, last):
-        x0, x1, x2 = _place_on_grid(y, i, low, spacing, layers)
-        shares[0, i - first] = x0 - kind(np.int32(x0))
-        shares[1, i - first] = x1 - kind(np.int32(x1))
-        shares[2, i - first] = x2 - kind(np.int32(x2))
+        x0, x1, x2 = _grid_position(points, i, low, spacing, layers)
+        offsets[0, i - first] = x0 - kind(np.int32(x0))
+        offsets[1, i - first] = x1 - kind(np.int32(x1))
+        offsets[2, i - first] = x2 - kind(np.int32(x2))
 
 
 @njit(**OPTIONS)
-def sum_self_terms(begin, end, y, low, spacing, layers, near, sums):
-    """Write the self-interactions of the points of some chunks, (chunks,) float64."""
-    none = in_all_lanes(near.dtype.type(0), _LANES)
-    shares = np.zeros((3, CHUNK), near.dtype)
+def write_self_potentials(begin, end, points, low, spacing, layers, near, sums):
+    """Write the sum of the points' potentials at themselves, (chunks,) float64."""
+    zeros = broadcast(near.dtype.type(0), _LANES)
+    offsets = np.zeros((3, CHUNK), near.dtype)
     values = np.empty(CHUNK, near.dtype)
     for c in range(begin, end):
-        first, last, total = c * CHUNK, min((c + 1) * CHUNK, len(y)), 0.0
-        _write_shares(first, last, y, low, spacing, layers, shares)
+        first, last, total = c * CHUNK, min((c + 1) * CHUNK, len(points)), 0.0
+        _write_node_offsets(first, last, points, low, spacing, layers, offsets)
         for at in range(0, last - first, _LANES):
-            store(_self_field(shares, at, near, layers, none)[0], values, (at,))
+            store(
+                _self_potential_and_slopes(offsets, at, near, layers, zeros)[0],
+                values,
+                (at,),
+            )
         for at in range(last - first):
             total += np.float64(values[at])
         sums[c] = total
 
 
 @njit(**OPTIONS)
-def add_gradient(begin, end, y, low, spacing, layers, potential, near, rates, gradient):
-    """Add the gradient of the sum over pairs i != j of some points to ``gradient``.
+def add_potential_gradient(
+    begin, end, points, low, spacing, layers, potential, near, rates, gradient
+):
+    """Add ``rates`` times the gradient of the sum over pairs i != j to ``gradient``.
 
-    ``potential``: the kernel summed over all points, at the nodes.  The
-    self-interaction is computed from ``near``, see :class:`mesh.Grid`, and subtracted.
-    ``rates`` (d,): factor of the gradient along each axis, in units of the grid.
+    ``gradient`` (N, d): rows ``begin`` to ``end`` are changed; ``potential``: the
+    kernel summed over all points, at the nodes; ``rates`` (d,): factor along each axis,
+    per unit of the grid.  The self-interaction is computed from ``near``, see
+    :class:`mesh_repulsion.Grid`, and subtracted.
     """
-    none, kind = in_all_lanes(near.dtype.type(0), _LANES), gradient.dtype.type
-    shares, own = np.zeros((3, _BLOCK), near.dtype), np.empty((3, _BLOCK), near.dtype)
+    zeros, kind = broadcast(near.dtype.type(0), _LANES), gradient.dtype.type
+    offsets, own = np.zeros((3, _BLOCK), near.dtype), np.empty((3, _BLOCK), near.dtype)
     for first in range(begin, end, _BLOCK):
         last = min(first + _BLOCK, end)
-        _write_shares(first, last, y, low, spacing, layers, shares)
+        _write_node_offsets(first, last, points, low, spacing, layers, offsets)
         for at in range(0, last - first, _LANES):
-            _, g0, g1, g2 = _self_field(shares, at, near, layers, none)
+            _, g0, g1, g2 = _self_potential_and_slopes(offsets, at, near, layers, zeros)
             store(g0, own, (0, at))
             store(g1, own, (1, at))
             store(g2, own, (2, at))
         for i in range(first, last):
-            x0, x1, x2 = _place_on_grid(y, i, low, spacing, layers)
-            point = splines_at(x0, x1, x2, len(layers))
-            _, g0, g1, g2 = field(point, potential, len(layers))
+            x0, x1, x2 = _grid_position(points, i, low, spacing, layers)
+            corner_and_splines = find_corner_and_splines(x0, x1, x2, len(layers))
+            _, g0, g1, g2 = interpolate_potential(
+                corner_and_splines, potential, len(layers)
+            )
             gradient[i, 0] += kind(rates[0] * (g0 - own[0, i - first]))
             gradient[i, 1] += kind(rates[1] * (g2 - own[2, i - first]))
             if len(layers) > 1:

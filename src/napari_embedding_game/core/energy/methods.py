@@ -1,16 +1,17 @@
-"""The methods of the four papers, each as a short declaration.
+"""The methods of the four papers, declared by their attraction, kernel and aggregate.
 
     E(y) = sum_edges w_ij f(|y_i - y_j|)  +  lambda R( sum_ij k(|y_i - y_j|) )
 
-with an *attraction* f, a *kernel* k, and an *aggregate* R, the sum itself or its
-logarithm, in which t-SNE is normalized: ``objective.Objective.energy``.  The formulas
-of f and k are in :mod:`pair_functions`; how to add one's own: ``docs/methods.md``.
-An *approximation* of the sum over all pairs is one class in :mod:`objective`;
-:func:`settings.fill_approximation` chooses it by size, :mod:`mesh_repulsion` the width
-of a grid.  A grid resolves kernels that are about 1 wide, not UMAP's, which is infinite
-where two points meet, so that the landmarks' bound (Eq. 3) is empty as well.  A method
-that is not a game yields :class:`~.state.Layouts`.  Methods that only a paper needs are
-registered by ``papers/registrations.py``.
+with an *attraction* f, a *kernel* k, and an *aggregate* R: the sum itself, or its
+logarithm, which normalizes t-SNE (``objective.Objective.energy``).  The formulas of f
+and k are in :mod:`pair_functions`; ``docs/methods.md`` says how to add a method.  An
+*approximation* of the sum over all pairs is a class in :mod:`objective`;
+:func:`settings.fill_approximation` chooses the approximation by size,
+:mod:`mesh_repulsion` the spacing of a grid.  A grid resolves kernels that are about 1
+wide.  UMAP's kernel is infinite where two points meet: no grid resolves it, and the
+landmarks' bound (Eq. 3) is empty.  A method that is not a game yields
+:class:`~.state.Layouts`.  ``papers/registrations.py`` registers methods that only a
+paper needs.
 """
 
 from __future__ import annotations
@@ -30,26 +31,27 @@ Approximation = Literal[
 ]
 APPROXIMATIONS: tuple[Approximation, ...] = get_args(Approximation)
 DEFAULT_AFFINITY = "mixed"
-"""Between uniform and fuzzy: see :mod:`edges` and ``benchmarks/quality.py``."""
-Make = Callable[[Any, Any], Any]
-"""(state.Problem, settings) -> state.Layouts: begins to make the layouts of a map."""
+"""The mean of uniform and fuzzy: see :mod:`edges` and ``benchmarks/quality.py``."""
+LayoutMaker = Callable[[Any, Any], Any]
+"""Function (state.Problem, Settings) -> state.Layouts of a method that is no game."""
 
 OBJECTIVES: dict[str, Callable[..., Any]] = {}
-"""By approximation: makes an :class:`objective.Objective` of its parameters."""
+"""Subclass of :class:`objective.Objective` for each approximation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """One method of the family.
+    """The declaration of a method.
 
     ``attraction``, ``kernel``: keys of the tables in :mod:`pair_functions`; "" where
     forces are no function of distances.  ``lambda_scale`` takes the edges and returns
     the lambda of a repulsion of 1; ``repulsion`` is the default in that unit.
-    ``approximations``: the first is the default.  ``on_grid``: fields of the fast
-    :class:`~.schedule.Schedule` where a grid pushes the points: forces without noise
-    bear longer steps.  ``moved_by``: what makes the layouts instead of the game.
-    ``takes_repulsion``: whether the repulsion can be chosen.
-    ``max_points``: more are refused.  ``group``: its heading in a window's list.
+    ``approximations``: those allowed; the first is the default.  ``on_grid``: fields of
+    the fast :class:`~.schedule.Schedule` for repulsion by a grid, whose forces have no
+    noise and allow longer steps.  ``make_layouts``: function that moves the points
+    instead of the game, or None.  ``takes_repulsion``: whether the repulsion can be
+    chosen.  ``max_points``: most points, or None.  ``group``: heading in the window's
+    list.
     """
 
     title: str
@@ -61,35 +63,40 @@ class Method:
     affinity: str = DEFAULT_AFFINITY
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
     on_grid: Mapping[str, Any] | None = None
-    moved_by: Make | None = None
+    make_layouts: LayoutMaker | None = None
     takes_repulsion: bool = True
     max_points: int | None = None
     group: str = ""
 
     @property
     def has_pressure(self) -> bool:
-        """Whether pressure, a slope of the energy, is defined on its maps."""
+        """Whether pressure, a slope of the energy, is defined on the method's maps."""
         return bool(self.kernel) and self.takes_repulsion
 
 
-def per_point(edges: Edges) -> float:
-    """Return 1 / N: the repulsion is lambda N, and means the same for every N."""
+def inverse_point_count(edges: Edges) -> float:
+    """Return 1 / N, the lambda of a repulsion of 1 whose unit does not depend on N."""
     return 1 / edges.n_points
 
 
-def all_attraction(edges: Edges) -> float:
-    """Return the total weight of the edges: 1 for s-SNE and t-SNE, N K for others."""
+def total_attraction_weight(edges: Edges) -> float:
+    """Return the sum of the edges' weights: 1 for s-SNE and t-SNE, N K for others."""
     return float(edges.weights.sum()) / 2
 
 
-def negative_samples(edges: Edges) -> float:
-    """Return the lambda of one random partner for every pull (paper 3)."""
+def negative_sampling_lambda(edges: Edges) -> float:
+    """Return the lambda of one negative sample for each attraction step (paper 3)."""
     return float(edges.weights.sum()) / (4 * edges.n_points**2)
 
 
-def _steps(n_iter: int, rate: float, landmarks: float, momentum: float) -> Any:
+def _grid_schedule(n_iter: int, rate: float, landmarks: float, momentum: float) -> Any:
     rates = {"learning_rate": rate, "landmark_learning_rate": landmarks}
-    return {"n_iter": n_iter, **rates, "momentum": momentum, "by_pull": True}
+    return {
+        "n_iter": n_iter,
+        **rates,
+        "momentum": momentum,
+        "divides_by_stiffness": True,
+    }
 
 
 METHODS: dict[str, Method] = {
@@ -97,15 +104,15 @@ METHODS: dict[str, Method] = {
         title="Embedding game",  # paper 1, Eq. 1 and 3
         attraction="log1p",
         kernel="cauchy",
-        lambda_scale=per_point,
+        lambda_scale=inverse_point_count,
         repulsion=300.0,
-        on_grid=_steps(160, 2.0, 0.5, 0.95),
+        on_grid=_grid_schedule(160, 2.0, 0.5, 0.95),
     ),
     "ee": Method(
         title="Elastic embedding (EE)",  # paper 4, Eq. 1
         attraction="quadratic",
         kernel="gaussian",
-        lambda_scale=per_point,
+        lambda_scale=inverse_point_count,
         repulsion=300.0,
         affinity="entropic",
     ),
@@ -114,7 +121,7 @@ METHODS: dict[str, Method] = {
         attraction="quadratic",
         kernel="gaussian",
         aggregate="log",
-        lambda_scale=all_attraction,
+        lambda_scale=total_attraction_weight,
         repulsion=1.0,
         affinity="entropic",
     ),
@@ -123,18 +130,18 @@ METHODS: dict[str, Method] = {
         attraction="log1p",
         kernel="cauchy",
         aggregate="log",
-        lambda_scale=all_attraction,
+        lambda_scale=total_attraction_weight,
         repulsion=1.0,
         affinity="entropic",
         approximations=("mesh", *(a for a in APPROXIMATIONS if a != "mesh")),
         # Its maps are wide, and grow as long as the points move.
-        on_grid=_steps(300, 4.0, 8.0, 0.97),
+        on_grid=_grid_schedule(300, 4.0, 8.0, 0.97),
     ),
     "umap": Method(
         title="UMAP",  # paper 3, section 3.3.2
         attraction="umap",
         kernel="umap",
-        lambda_scale=negative_samples,
+        lambda_scale=negative_sampling_lambda,
         repulsion=5.0,
         affinity="fuzzy",
         approximations=("sampled_edges", "sampled_landmarks"),
@@ -143,5 +150,5 @@ METHODS: dict[str, Method] = {
 
 
 def get_method(method: str) -> Method:
-    """Return the declaration of a method; InputError where nobody has that name."""
+    """Return the declaration of a method; raise InputError for an unknown name."""
     return METHODS[check_choice("method", method, METHODS)]

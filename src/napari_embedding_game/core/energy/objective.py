@@ -3,19 +3,19 @@ r"""The energies of the papers, with their gradients in the points and the landm
     E(y) = sum_edges w f(|y_i - y_j|)  +  lambda R( S ),   S = sum_ij k(|y_i - y_j|)
 
 R is the sum itself, or its logarithm, which normalizes t-SNE and s-SNE (slope 1 / S in
-``Objective._slope``), as declared in :mod:`methods`.  Each class below replaces S,
-which has N^2 terms, by an approximation:
+``Objective._aggregate_slope``), as declared in :mod:`methods`.  Each class below
+replaces S, which has N^2 terms, by an approximation:
 
-============  ==================================================  =====
-Landmarks     max over z of  S_yz^2 / S_zz, a lower bound         Eq. 3
-MeshSum       S itself, without the pairs i = j, on a grid
-SampledEdges  (N-1)/L  sum over N L random pairs, i != j, of k    Eq. 8
-AllPairs      S itself, without the pairs i = j
-============  ==================================================  =====
+=============  ==================================================  =====
+LandmarkBound  max over z of  S_yz^2 / S_zz, a lower bound         Eq. 3
+MeshSum        S itself, without the pairs i = j, on a grid
+SampledEdges   (N-1)/L  sum over N L random pairs, i != j, of k    Eq. 8
+AllPairs       S itself, without the pairs i = j
+=============  ==================================================  =====
 
-S_yz = sum_ia k(|y_i - z_a|), S_zz = sum_ab k(|z_a - z_b|).  Eq. 3 bounds S + N k(0), of
-which the second is taken off inside a logarithm.  Which of them is chosen, also by
-size: ``settings.resolve_method`` and ``fill_approximation``; Eq. 9 is in
+S_yz = sum_ia k(|y_i - z_a|), S_zz = sum_ab k(|z_a - z_b|).  Eq. 3 bounds S + N k(0);
+inside a logarithm N k(0) is subtracted.  ``settings.resolve_method`` and
+``fill_approximation`` choose the approximation; Eq. 9 is in
 ``papers/sampled_landmarks.py``.  The energy line of paper 1's Alg. 1 squares before it
 sums, and lets points fall onto one spot; Eq. 3 is right.
 """
@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +36,7 @@ from napari_embedding_game.core.energy import methods, pair_loops
 from napari_embedding_game.core.energy.forces import CompiledForces, Forces
 from napari_embedding_game.core.energy.mesh_repulsion import (
     Potential,
-    Potentials,
+    SplitPotential,
     is_summed_by_pairs,
 )
 from napari_embedding_game.core.energy.pair_functions import KERNELS
@@ -47,14 +46,15 @@ from napari_embedding_game.core.threads import run_blocks
 Points = NDArray[np.floating]
 
 MIN_SEEN, SEEN_BY_EACH = 4_096, 16
-"""Points that landmarks without a say look at in a step, and those for each of them."""
+"""Least size of the sample of points that moves landmarks which do not act on points,
+and least number of sampled points per landmark."""
 COME_BACK = 20
-"""Steps after which landmarks that have no say and hold no point come back."""
+"""Steps between two relocations of landmarks that are nearest to no point."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """One evaluation of the attraction and of the approximation of S."""
+    """The attraction's gradient, and an approximation of S with its gradients."""
 
     attraction: Tensor
     """(N, d) gradient of the attraction."""
@@ -64,64 +64,71 @@ class Sums:
     """(N, d) gradient of ``total`` in the points, divided by ``scale``."""
     scale: Number
     landmark_gradient: Tensor
-    """(L, d): where the landmarks climb."""
+    """(L, d) gradient of the landmarks' bound, which the landmarks ascend."""
 
-    def gradient(self, slope: Number) -> Tensor:
-        """Return the energy's gradient (N, d) for a slope of R; this is used up."""
-        return _add(self.attraction, self.repulsion, slope * self.scale)
+    def energy_gradient(self, slope: Number) -> Tensor:
+        """Return the energy's gradient (N, d) for the slope lambda R'(S).
+
+        The result overwrites ``attraction``, so call this once.
+        """
+        return _add_scaled(self.attraction, self.repulsion, slope * self.scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PotentialSums:
-    """What :class:`Sums` is, with S and its gradient read from a grid on demand."""
+    """Like :class:`Sums`, with S and its gradient read from a grid on demand."""
 
     attraction: Tensor
     """(N, d) gradient of the attraction."""
-    potential: Potential | Potentials
+    potential: Potential | SplitPotential
     landmark_gradient: Tensor
-    """(L, d): where the landmarks climb."""
+    """(L, d) gradient of the landmarks' bound, which the landmarks ascend."""
 
     @property
     def total(self) -> float:
-        """S."""
+        """The sum S over all pairs."""
         return self.potential.total
 
-    def gradient(self, slope: Number) -> Tensor:
-        """Return the energy's gradient (N, d) for a slope of R; this is used up."""
+    def energy_gradient(self, slope: Number) -> Tensor:
+        """Return the energy's gradient (N, d) for the slope lambda R'(S).
+
+        The result overwrites ``attraction``, so call this once.
+        """
         self.potential.add_gradient(float(slope), self.attraction.numpy())
         return self.attraction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
-    """What pushes one point at x while all others stay: c sum_a k(|x - x_a|^2).
+class RepulsionField:
+    """The repulsion energy of one point at x while others stay: c sum_a k(|x - x_a|^2).
 
-    Under a logarithm c = strength / (base + growth of the sum); else base is 0.
+    For the aggregate "log", c = strength / (base + growth of the sum); else base is 0
+    and c = strength.
     """
 
     sources: Tensor
-    """(M, d): the x_a, landmarks or all points."""
+    """(M, d) positions x_a: of landmarks or of all points."""
     strength: float
     base: float
     self_share: float
-    """Share of the point in the push of its nearest source."""
+    """Share of the point itself in its nearest source, 0 to 1."""
     weights: NDArray[np.floating] | None = None
-    """(N, M) of each point and source; 1 if None."""
+    """(N, M) weight of each point and source; None is 1."""
 
 
 class Objective:
     """An energy of points y and landmarks z, with its gradients.
 
-    Here landmarks have no say: they play on, raising Eq. 3's bound of the game, so that
-    they still tile the map and the clusters stay.  In each step they look at a part of
-    the points, another one in turn.  Those that no point of it is nearest to come back
-    now and then, onto points drawn at random.
+    Landmarks of this base class do not act on the points.  They still ascend Eq. 3's
+    bound of the game, so that they cover the map and define clusters.  Each step uses a
+    sample of the points, another sample each time.  Every :data:`COME_BACK` steps
+    landmarks that are nearest to no sampled point move onto points chosen at random.
 
     ``repulsion`` is the lambda of the energy, and may change from step to step.
     """
 
-    self_sum = 0.0
-    """What a logarithm leaves out of the sum: the pairs i = j."""
+    self_pair_sum = 0.0
+    """Sum of k over the pairs i = j, which a logarithm leaves out of S."""
 
     def __init__(
         self,
@@ -140,219 +147,281 @@ class Objective:
         self._turn = 0
 
     @cached_property
-    def at_zero(self) -> float:
-        """The kernel at distance 0, which a point has with itself."""
+    def kernel_at_zero(self) -> float:
+        """The kernel at distance 0, as of a point with itself."""
         return float(self.forces.k.value(torch.zeros(())))
 
-    def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
-        """Return the approximation of S, its (N, d) gradient, and a factor of that."""
+    def approximate_repulsion(self, points: Tensor) -> tuple[Number, Tensor, Number]:
+        """Return an approximation of S, a gradient (N, d), and the gradient's factor.
+
+        The gradient of the approximation is the factor times the returned gradient.
+        """
         raise NotImplementedError
 
-    def sums(self, y: Tensor, z: Tensor) -> Sums | PotentialSums:
-        """Return the sum with its gradients, and the attraction's."""
-        climb = self.climb(y, z)
-        return Sums(self.forces.attract(y), *self.repel(y), climb)
+    def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums | PotentialSums:
+        """Return the approximation of S with its gradients, and the attraction's."""
+        landmark_gradient = self.landmark_gradient(points, landmarks)
+        attraction = self.forces.attraction_gradient(points)
+        return Sums(attraction, *self.approximate_repulsion(points), landmark_gradient)
 
-    def climb(self, y: Tensor, z: Tensor) -> Tensor:
-        """Return where the landmarks climb beside a sum without them, (L, d)."""
-        s_yz, _, pull = self.forces.repel(self._sample(y), z, KERNELS["cauchy"])
-        s_zz, *pushes = self.forces.repel(z, z, KERNELS["cauchy"])
-        return _climb(s_yz / s_zz, pull, *pushes)
+    def landmark_gradient(self, points: Tensor, landmarks: Tensor) -> Tensor:
+        """Return the gradient of the game's bound (Eq. 3) in the landmarks, (L, d).
 
-    def follow(self, y: Tensor, z: Tensor) -> Tensor | None:
-        """Change the landmarks (L, d) in place after a step.
+        The bound is of a sample of the points, by the kernel of the game.
+        """
+        s_yz, _, pull = self.forces.repulsion_between(
+            self._sample_points(points), landmarks, KERNELS["cauchy"]
+        )
+        s_zz, *pushes = self.forces.repulsion_between(
+            landmarks, landmarks, KERNELS["cauchy"]
+        )
+        return _bound_gradient(s_yz / s_zz, pull, *pushes)
 
-        Return the numbers of those that were put elsewhere, if any were: they rest.
+    def update_landmarks(self, points: Tensor, landmarks: Tensor) -> Tensor | None:
+        """Relocate ``landmarks`` (L, d) in place after a step, if that is due.
+
+        Landmarks that are nearest to no sampled point are moved onto points every
+        :data:`COME_BACK` steps.  Return their indices, or None in other steps.
         """
         self._turn += 1
         if self._turn % COME_BACK:
             return None
-        return self._return_lost_landmarks(self._sample(y), z)
+        return self._relocate_lost_landmarks(self._sample_points(points), landmarks)
 
-    def field(self, y: Tensor, z: Tensor) -> Field:
-        """Return what pushes a point; here all points, one by one."""
-        # A pair counts in both of its rows.
-        return self._field(y, 2.0, y, z, share=1.0)
+    def repulsion_field(self, points: Tensor, landmarks: Tensor) -> RepulsionField:
+        """Return the repulsion of one point by all others, whose sources are points."""
+        # S counts each pair twice.
+        return self._make_field(points, 2.0, points, landmarks, share=1.0)
 
-    def _return_lost_landmarks(self, seen: Tensor, z: Tensor) -> Tensor:
-        """Put landmarks that none of the points is nearest to onto some of the points.
+    def _relocate_lost_landmarks(self, seen: Tensor, landmarks: Tensor) -> Tensor:
+        """Move landmarks that are nearest to no point of ``seen`` onto random points.
 
-        Return the numbers of these landmarks.
+        Return the indices of the moved landmarks; ``landmarks`` (L, d) change in place.
         """
-        nearest = find_nearest_landmarks(as_array(seen), as_array(z))
-        n_held = np.bincount(nearest, minlength=len(z))
+        nearest = find_nearest_landmarks(
+            tensor_to_array(seen), tensor_to_array(landmarks)
+        )
+        n_held = np.bincount(nearest, minlength=len(landmarks))
         lost = np.flatnonzero(n_held == 0)[: len(seen)]
-        points = self._rng.choice(len(seen), len(lost), replace=False)
-        to, drawn = (torch.as_tensor(rows, device=z.device) for rows in (lost, points))
-        z[to] = seen[drawn]
-        return to
+        sampled = self._rng.choice(len(seen), len(lost), replace=False)
+        lost_rows, sampled_rows = (
+            torch.as_tensor(rows, device=landmarks.device) for rows in (lost, sampled)
+        )
+        landmarks[lost_rows] = seen[sampled_rows]
+        return lost_rows
 
-    def _sample(self, y: Tensor) -> Tensor:
-        """Return the sample of the points that moves the landmarks in this step."""
-        part = y.detach()[self._turn % self._n_parts :: self._n_parts]
+    def _sample_points(self, points: Tensor) -> Tensor:
+        """Return every n-th point, (n_seen, d), from another point on in each step."""
+        part = points.detach()[self._turn % self._n_parts :: self._n_parts]
         return part[: self._n_seen].contiguous()
 
     def energy(
-        self, y: Tensor, z: Tensor, sums: Sums | PotentialSums | None = None
+        self,
+        points: Tensor,
+        landmarks: Tensor,
+        sums: Sums | PotentialSums | None = None,
     ) -> float:
-        """Return the energy; ``sums``: ``self.sums(y, z)``, if it is there."""
-        total = float((sums or self.sums(y, z)).total)
+        """Return the energy; ``sums``: of ``compute_sums(y, z)``, if known."""
+        total = float((sums or self.compute_sums(points, landmarks)).total)
         aggregate = total
         if self.aggregate == "log":
-            # Points so far apart that their sum is lost in rounding: not to go there.
-            among = max(total - self.self_sum, total / 2) if self.self_sum else total
+            # Of points far apart the difference is lost in rounding: half the sum
+            # keeps the logarithm finite.
+            among = (
+                max(total - self.self_pair_sum, total / 2)
+                if self.self_pair_sum
+                else total
+            )
             aggregate = float(log(among)) if among > 0 else math.inf
-        return self.forces.attraction_energy(y) + self.repulsion * aggregate
+        return self.forces.attraction_energy(points) + self.repulsion * aggregate
 
     def gradients(
-        self, y: Tensor, z: Tensor, sums: Sums | PotentialSums | None = None
+        self,
+        points: Tensor,
+        landmarks: Tensor,
+        sums: Sums | PotentialSums | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the gradients in y and z; ``sums`` are used up."""
-        sums = sums or self.sums(y, z)
-        slope = self.repulsion * self._slope(sums)
-        return sums.gradient(slope), slope * sums.landmark_gradient
+        """Return the energy's gradients in y and in z; ``sums`` are overwritten."""
+        sums = sums or self.compute_sums(points, landmarks)
+        slope = self.repulsion * self._aggregate_slope(sums)
+        return sums.energy_gradient(slope), slope * sums.landmark_gradient
 
-    def evaluate(self, y: Tensor, z: Tensor) -> tuple[float, Tensor, Tensor]:
-        """Return the energy and its gradients in y and z."""
-        sums = self.sums(y, z)
-        return self.energy(y, z, sums), *self.gradients(y, z, sums)
+    def energy_and_gradients(
+        self, points: Tensor, landmarks: Tensor
+    ) -> tuple[float, Tensor, Tensor]:
+        """Return the energy, its gradient in y and its gradient in z."""
+        sums = self.compute_sums(points, landmarks)
+        return self.energy(points, landmarks, sums), *self.gradients(
+            points, landmarks, sums
+        )
 
-    def _slope(self, sums: Sums | PotentialSums) -> Number:
-        """Return R'(S)."""
+    def _aggregate_slope(self, sums: Sums | PotentialSums) -> Number:
+        """Return the aggregate's slope R'(S): 1, or 1 / S under a logarithm."""
         if self.aggregate == "sum":
             return 1.0
         total = sums.total
         if isinstance(total, Tensor):
-            among = torch.where(total > 2 * self.self_sum, total - self.self_sum, total)
+            among = torch.where(
+                total > 2 * self.self_pair_sum, total - self.self_pair_sum, total
+            )
             return torch.where(total > 0, 1 / among, 0.0)
-        return 1 / self._without_self(total) if total > 0 else 0.0
+        return 1 / self._subtract_self_pairs(total) if total > 0 else 0.0
 
-    def _without_self(self, total: float) -> float:
-        """Return the sum less the pairs i = j, but where the bound is loose."""
-        return total - self.self_sum if total > 2 * self.self_sum else total
+    def _subtract_self_pairs(self, total: float) -> float:
+        """Return ``total`` without the pairs i = j, if these are less than half."""
+        return total - self.self_pair_sum if total > 2 * self.self_pair_sum else total
 
-    def _field(
-        self, sources: Tensor, gain: float, y: Tensor, z: Tensor, share: float
-    ) -> Field:
-        """Return the field of sources; ``gain``: slope of S by the sum over them."""
+    def _make_field(
+        self,
+        sources: Tensor,
+        gain: float,
+        points: Tensor,
+        landmarks: Tensor,
+        share: float,
+    ) -> RepulsionField:
+        """Return the repulsion field of ``sources`` under this energy's aggregate.
+
+        ``gain``: derivative of S by the sum over the sources; ``share``: see
+        ``RepulsionField.self_share``.
+        """
         if self.aggregate == "sum":
-            return Field(sources, self.repulsion * gain, 0.0, share)
-        total = float(self.sums(y, z).total)
-        return Field(sources, self.repulsion, self._without_self(total) / gain, share)
+            return RepulsionField(sources, self.repulsion * gain, 0.0, share)
+        total = float(self.compute_sums(points, landmarks).total)
+        return RepulsionField(
+            sources, self.repulsion, self._subtract_self_pairs(total) / gain, share
+        )
 
 
-class Landmarks(Objective):
-    """Eq. 3: the landmarks raise the bound, the points lower the energy."""
+class LandmarkBound(Objective):
+    """The bound of Eq. 3: landmarks ascend the bound, points descend the energy."""
 
     @cached_property
-    def self_sum(self) -> float:  # type: ignore[override]
-        return self.forces.edges.n_points * self.at_zero
+    def self_pair_sum(self) -> float:  # type: ignore[override]
+        return self.forces.edges.n_points * self.kernel_at_zero
 
-    def sums(self, y: Tensor, z: Tensor) -> Sums:
-        s_yz, repulsion, pull = self.forces.repel(y, z)
-        s_zz, *pushes = self.forces.repel(z, z)
+    def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums:
+        s_yz, repulsion, pull = self.forces.repulsion_between(points, landmarks)
+        s_zz, *pushes = self.forces.repulsion_between(landmarks, landmarks)
         r = s_yz / s_zz
-        climb = _climb(r, pull, *pushes)
-        return Sums(self.forces.attract(y), r**2 * s_zz, repulsion, 2 * r, climb)
+        attraction = self.forces.attraction_gradient(points)
+        landmark_gradient = _bound_gradient(r, pull, *pushes)
+        return Sums(attraction, r**2 * s_zz, repulsion, 2 * r, landmark_gradient)
 
-    def follow(self, y: Tensor, z: Tensor) -> None:
-        """Leave the landmarks: they move themselves; return None."""
+    def update_landmarks(self, points: Tensor, landmarks: Tensor) -> None:
+        """Return None without a change: these landmarks move by their own gradient."""
 
-    def field(self, y: Tensor, z: Tensor) -> Field:
-        r = float(self.sums(y, z).scale) / 2
+    def repulsion_field(self, points: Tensor, landmarks: Tensor) -> RepulsionField:
+        r = float(self.compute_sums(points, landmarks).scale) / 2
         # A landmark stands for r points, and the nearest one also for the point itself.
-        return self._field(z, 2 * r, y, z, min(1.0, 1 / r))
+        return self._make_field(landmarks, 2 * r, points, landmarks, min(1.0, 1 / r))
 
 
 class AllPairs(Objective):
     """The sum itself, over all pairs of different points: N^2 terms."""
 
     weights: NDArray[np.floating] | None = None
-    """(N, N), symmetric, of each pair, as EE may have; 1 if None."""
+    """(N, N) symmetric weights of the pairs, as EE may have; None is 1."""
 
-    def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
-        return *self.forces.all_pairs(y, self.weights), 1.0
+    def approximate_repulsion(self, points: Tensor) -> tuple[Number, Tensor, Number]:
+        return *self.forces.repulsion_of_all_pairs(points, self.weights), 1.0
 
-    def field(self, y: Tensor, z: Tensor) -> Field:
-        return replace(super().field(y, z), weights=self.weights)
+    def repulsion_field(self, points: Tensor, landmarks: Tensor) -> RepulsionField:
+        return replace(super().repulsion_field(points, landmarks), weights=self.weights)
 
 
 class MeshSum(Objective):
     """The sum itself, over all pairs of different points, by a grid."""
 
-    def sums(self, y: Tensor, z: Tensor) -> Sums | PotentialSums:
+    def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums | PotentialSums:
         if not isinstance(self.forces, CompiledForces):
-            return super().sums(y, z)
-        points = y.detach().numpy()
-        attraction, climb = self.forces.attract(y), self.climb(y, z)
-        if is_summed_by_pairs(points):
-            return Sums(attraction, *self.forces.all_pairs(y), 1.0, climb)
-        potential = self.forces.grid.find_potential(points)
-        return PotentialSums(attraction, potential, climb)
+            return super().compute_sums(points, landmarks)
+        positions = points.detach().numpy()
+        attraction = self.forces.attraction_gradient(points)
+        landmark_gradient = self.landmark_gradient(points, landmarks)
+        if is_summed_by_pairs(positions):
+            total, repulsion = self.forces.repulsion_of_all_pairs(points)
+            return Sums(attraction, total, repulsion, 1.0, landmark_gradient)
+        potential = self.forces.mesh.compute_potential(positions)
+        return PotentialSums(attraction, potential, landmark_gradient)
 
-    def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
-        return *self.forces.mesh(y), 1.0
+    def approximate_repulsion(self, points: Tensor) -> tuple[Number, Tensor, Number]:
+        return *self.forces.repulsion_on_grid(points), 1.0
 
 
 class SampledEdges(Objective):
-    """Eq. 8: L random partners for every point, drawn once."""
+    """The estimate of Eq. 8: L random partners of every point, sampled once."""
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The pairs that were drawn."""
+        """The sampled pairs: an order of the points, and shifts within the order."""
         n, device = self.forces.edges.n_points, self.forces.device
         rng = np.random.default_rng(self.random_state)
         order, n_partners = rng.permutation(n), min(self.n_landmarks, n - 1)
         shifts = 1 + rng.choice(n - 1, n_partners, replace=False)
         return torch.from_numpy(order).to(device), torch.from_numpy(shifts).to(device)
 
-    def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
-        total, gradient = self.forces.pair_repulsion(y, self.pairs)
-        # As many pairs of two different points as there are, for those drawn.
-        weight = (len(y) - 1) / max(len(self.pairs[1]), 1)
+    def approximate_repulsion(self, points: Tensor) -> tuple[Number, Tensor, Number]:
+        total, gradient = self.forces.repulsion_of_sampled_pairs(points, self.pairs)
+        # The number of pairs of two different points, over that of sampled pairs.
+        weight = (len(points) - 1) / max(len(self.pairs[1]), 1)
         return weight * total, gradient, weight
 
 
 def make_objective(
-    approximation: methods.Approximation, *args: Any, **kwargs: Any
+    approximation: methods.Approximation,
+    forces: Forces,
+    repulsion: float,
+    n_landmarks: int = 1,
+    random_state: int = 0,
+    aggregate: methods.Aggregate = "sum",
 ) -> Objective:
-    """Return the energy with the repulsion by that ``approximation``.
+    """Return the energy whose sum over all pairs is replaced by an ``approximation``.
 
     The other arguments are those of :class:`Objective`.
     """
-    objective: Objective = methods.OBJECTIVES[approximation](*args, **kwargs)
+    objective_class = methods.OBJECTIVES[approximation]
+    objective: Objective = objective_class(
+        forces, repulsion, n_landmarks, random_state, aggregate
+    )
     return objective
 
 
 methods.OBJECTIVES.update(
-    landmarks=Landmarks, mesh=MeshSum, sampled_edges=SampledEdges, exact=AllPairs
+    landmarks=LandmarkBound, mesh=MeshSum, sampled_edges=SampledEdges, exact=AllPairs
 )
 
 
 def find_nearest_landmarks(points: Points, landmarks: Points) -> NDArray[np.int32]:
     """Return the index of each point's nearest landmark (Eq. 7), (N,) int32."""
     labels, work = np.empty(len(points), np.int32), len(points) * len(landmarks)
-    given = np.ascontiguousarray(points), np.ascontiguousarray(landmarks.T), labels
-    run_blocks(pair_loops.write_nearest_landmarks, len(points), work, *given)
+    run_blocks(
+        pair_loops.write_nearest_landmarks,
+        len(points),
+        work,
+        np.ascontiguousarray(points),
+        np.ascontiguousarray(landmarks.T),
+        labels,
+    )
     return labels
 
 
-def as_array(tensor: Tensor) -> Points:
-    """Return the numbers of a tensor in the processor's memory."""
+def tensor_to_array(tensor: Tensor) -> Points:
+    """Return a tensor as an array, copied if it is on a device."""
     return np.asarray(tensor.detach().cpu().numpy())
 
 
-def _climb(r: Number, pull: Tensor, push: Tensor, back: Tensor) -> Tensor:
+def _bound_gradient(r: Number, pull: Tensor, push: Tensor, back: Tensor) -> Tensor:
     """Return the gradient of Eq. 3's bound in the landmarks, (L, d).
 
-    dS/dz_a = 2 r  dS_yz/dz_a - r^2  dS_zz/dz_a,   r = S_yz / S_zz
+    dS/dz_a = 2 r  dS_yz/dz_a - r^2  dS_zz/dz_a,   r = S_yz / S_zz.  ``pull``: dS_yz/dz;
+    ``push`` and ``back``: the gradients of S_zz at both ends of its pairs.
     """
-    return _add(2 * r * pull, push + back, -(r**2))
+    return _add_scaled(2 * r * pull, push + back, -(r**2))
 
 
-def _add(to: Tensor, other: Tensor, factor: Number) -> Tensor:
-    """Add ``factor`` times another tensor in place; one on a device stays there.
+def _add_scaled(to: Tensor, other: Tensor, factor: Number) -> Tensor:
+    """Add ``factor`` times ``other`` to ``to`` in place, and return ``to``.
 
-    Not by ``add_(alpha=)``, which torch rounds once or twice as the processor can.
+    ``add_(alpha=)`` is not used: torch rounds it once or twice, by the processor.
     """
     return to.add_(other * factor)

@@ -1,10 +1,11 @@
-"""Functions of the squared distance s of a pair, of which every method is made.
+"""Attractions and kernels: functions of the squared distance s of a pair of points.
 
-An *attraction* f is the cost of an edge of length sqrt(s), a *kernel* k what it costs
-two points to be as near as that.  A formula is written once, in operators, whole powers
-and the methods ``exp``, ``log`` and ``log1p``: torch evaluates it of tensors, a
-compiled loop of :mod:`simd`.  For one of your own see ``docs/methods.md``.  Every
-kernel must be completely monotone in s, as the landmarks' bound (Eq. 3) asks.
+An *attraction* f is the energy of an edge of length sqrt(s), a *kernel* k the repulsion
+energy of two points at that distance.  A formula is written once, in operators, integer
+powers and the methods ``exp``, ``log`` and ``log1p``: torch evaluates it for tensors,
+compiled loops for lanes of :mod:`simd`.  ``docs/methods.md`` says how to add a
+function.  Every kernel must be completely monotone in s, as the landmarks' bound (Eq.
+3) requires.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 UMAP_A, UMAP_B = 1.5769434603113077, 0.8950608779109733
-"""umap-learn's ``find_ab_params(spread=1.0, min_dist=0.1)``, its defaults: these two
-are no settings."""
+"""umap-learn's ``find_ab_params(spread=1.0, min_dist=0.1)``: its defaults, which are no
+settings here."""
 NEAREST = 1e-3
 """Squared distance that keeps UMAP's forces finite, as in umap-learn."""
 
@@ -60,13 +61,13 @@ class Quadratic(PairFunction):
 
 @dataclass(frozen=True)
 class UmapFunction(PairFunction):
-    """With t = s + nearest, which keeps forces from their pole at s = 0."""
+    """A function of t = s + nearest, which avoids the pole of the forces at s = 0."""
 
     a: float = UMAP_A
     b: float = UMAP_B
     nearest: float = NEAREST
 
-    def power(self, s: Numbers) -> Numbers:
+    def scaled_power(self, s: Numbers) -> Numbers:
         """Return a t^b."""
         return self.a * (self.b * (s + self.nearest).log()).exp()
 
@@ -76,10 +77,10 @@ class UmapAttraction(UmapFunction):
     """log(1 + a t^b): UMAP, repulsion from all points."""
 
     def value(self, s: Numbers) -> Numbers:
-        return self.power(s).log1p()
+        return self.scaled_power(s).log1p()
 
     def slope(self, s: Numbers) -> Numbers:
-        p = self.power(s)
+        p = self.scaled_power(s)
         return self.b * p / ((s + self.nearest) * (1 + p))
 
 
@@ -110,10 +111,10 @@ class UmapRepulsion(UmapFunction):
     """log(1 + 1 / (a t^b)): UMAP."""
 
     def value(self, s: Numbers) -> Numbers:
-        return (1 / self.power(s)).log1p()
+        return (1 / self.scaled_power(s)).log1p()
 
     def slope(self, s: Numbers) -> Numbers:
-        return -self.b / ((s + self.nearest) * (1 + self.power(s)))
+        return -self.b / ((s + self.nearest) * (1 + self.scaled_power(s)))
 
 
 ATTRACTIONS: dict[str, PairFunction] = {

@@ -1,12 +1,13 @@
-"""The compiled loops over pairs: edges, landmarks, all points, random partners.
+"""Compiled loops over pairs: edges, points and landmarks, all points, sampled pairs.
 
-A loop does a range of points, or of chunks that own their partial sums, and what is
-added up in a row goes through :mod:`simd`: the same bits for any number of threads.
-``flat`` does not change inside a loop, so the compiler takes the question out of it.
-Indices are unsigned, as numba tests signed ones for being negative.
+A loop processes the points ``begin`` to ``end``, or chunks of points with a partial sum
+each, and adds up rows by :mod:`simd`: results have the same bits for any number of
+threads.  ``flat`` does not change inside a loop, so the compiler moves the test out of
+the loop.  Indices are unsigned, as numba tests signed indices for being negative.
 
-Arrays: ``y`` (N, d) points, d = 2 or 3; ``z`` (d, L) landmarks; ``edges``: the tuple
-``indptr`` (N+1,), ``indices``, ``weights``; ``f``, ``k``: pair functions.
+Arrays: ``points`` y (N, d), d = 2 or 3; ``landmarks`` or ``sources`` z (d, L);
+``edges``: the tuple ``indptr`` (N+1,), ``indices``, ``weights``.  ``attraction``,
+``kernel``: pair functions f and k of squared distances.
 """
 
 from __future__ import annotations
@@ -21,91 +22,117 @@ from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.simd import (
     STRICT,
     WIDE,
-    across,
-    double,
-    fused,
+    broadcast,
+    fma,
     load,
-    spread,
     store,
+    sum_lanes,
+    to_float64,
 )
 from napari_embedding_game.core.threads import INNER, LOOP
 
 CHUNK = 1024
-_AT_ONCE = 1024
-"""Edges whose logarithms are taken side by side."""
+_EDGES_AT_ONCE = 1024
+"""Edges whose logarithms are computed side by side."""
 _TRIANGLE_CHUNKS = 16
 
 OPTIONS: dict[str, Any] = {"fastmath": STRICT, **LOOP}
 INSIDE: dict[str, Any] = {"inline": "always", **OPTIONS}
 LANE_LOOP: dict[str, Any] = {**INNER, **OPTIONS}
-"""Of what is compiled once for lanes, and once for what is left over."""
+"""Options of a loop that is compiled for :data:`WIDE` lanes and for one lane."""
 
 
-def n_chunks(n_points: int) -> int:
-    """Return the number of chunks that ``n_points`` points fall into."""
+def count_chunks(n_points: int) -> int:
+    """Return the number of chunks of :data:`CHUNK` points, rounded up."""
     return -(-n_points // CHUNK)
 
 
-def triangle(n_points: int) -> NDArray[np.int64]:
-    """Return where chunks of rows begin with about as many pairs j < i each, and N."""
+def split_triangle_rows(n_points: int) -> NDArray[np.int64]:
+    """Return where chunks of rows begin that hold about as many pairs j < i each.
+
+    The last of the 17 ascending row numbers is ``n_points``.
+    """
     shares = np.sqrt(np.linspace(0, 1, _TRIANGLE_CHUNKS + 1))
     return np.round(n_points * shares).astype(np.int64)
 
 
-def padded_to_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return positions (N, d), those of a line with a second coordinate of 0."""
+def pad_to_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return positions (N, d), for d = 1 with a second coordinate of 0."""
     if positions.shape[1] > 1:
         return positions
     return np.column_stack([positions, np.zeros_like(positions)])
 
 
 @njit(**LANE_LOOP)
-def _repel(k, i, begin, end, zero, x, z, weights, pull):
-    """Return the sum of w k(|x - z_j|^2) over some j, and its gradient in x."""
+def _block_repulsion(kernel, i, begin, end, zero, x, sources, weights, source_gradient):
+    """Return the sum of w k(|x - z_j|^2), j from ``begin`` on, and its gradient in x.
+
+    Subtract each term's share of that gradient from ``source_gradient`` (d, M) unless
+    None.  ``zero``: lanes of zeros, whose number divides ``end - begin``; ``i``: the
+    point's row of ``weights``.
+    """
     total, g0, g1, g2 = zero, zero, zero, zero
-    flat = len(z) == 2
+    flat = len(sources) == 2
     for at in range(begin, end, len(zero)):
-        d0, d1 = x[0] - load(z, (0, at), zero), x[1] - load(z, (1, at), zero)
-        d2, s = zero, fused(d1, d1, d0 * d0)
+        d0, d1 = (
+            x[0] - load(sources, (0, at), zero),
+            x[1] - load(sources, (1, at), zero),
+        )
+        d2, s = zero, fma(d1, d1, d0 * d0)
         if not flat:
-            d2 = x[2] - load(z, (2, at), zero)
-            s = fused(d2, d2, s)
-        value, slope = pair_value(k, s), pair_slope(k, s)
+            d2 = x[2] - load(sources, (2, at), zero)
+            s = fma(d2, d2, s)
+        value, slope = pair_value(kernel, s), pair_slope(kernel, s)
         if weights is not None:
             weight = load(weights, (i, at), zero)
             value, slope = weight * value, weight * slope
         steep = slope + slope
         p0, p1 = steep * d0, steep * d1
         total, g0, g1 = total + value, g0 + p0, g1 + p1
-        if pull is not None:
-            store(load(pull, (0, at), zero) - p0, pull, (0, at))
-            store(load(pull, (1, at), zero) - p1, pull, (1, at))
+        if source_gradient is not None:
+            store(load(source_gradient, (0, at), zero) - p0, source_gradient, (0, at))
+            store(load(source_gradient, (1, at), zero) - p1, source_gradient, (1, at))
         if not flat:
             p2 = steep * d2
             g2 = g2 + p2
-            if pull is not None:
-                store(load(pull, (2, at), zero) - p2, pull, (2, at))
-    return across(total), across(g0), across(g1), across(g2)
+            if source_gradient is not None:
+                store(
+                    load(source_gradient, (2, at), zero) - p2, source_gradient, (2, at)
+                )
+    return sum_lanes(total), sum_lanes(g0), sum_lanes(g1), sum_lanes(g2)
 
 
 @njit(**INSIDE)
-def _repel_all(k, i, count, x, z, weights, pull):
-    zero, whole = z.dtype.type(0), count - count % WIDE
-    bulk = _repel(k, i, 0, whole, spread(zero, WIDE), x, z, weights, pull)
-    tail = _repel(k, i, whole, count, spread(zero, 1), x, z, weights, pull)
-    return bulk[0] + tail[0], bulk[1] + tail[1], bulk[2] + tail[2], bulk[3] + tail[3]
+def _row_repulsion(kernel, i, count, x, sources, weights, source_gradient):
+    """Return what :func:`_block_repulsion` returns for the first ``count`` z."""
+    zero, aligned_end = sources.dtype.type(0), count - count % WIDE
+    lanes = broadcast(zero, WIDE)
+    main = _block_repulsion(
+        kernel, i, 0, aligned_end, lanes, x, sources, weights, source_gradient
+    )
+    lane = broadcast(zero, 1)
+    rest = _block_repulsion(
+        kernel, i, aligned_end, count, lane, x, sources, weights, source_gradient
+    )
+    return main[0] + rest[0], main[1] + rest[1], main[2] + rest[2], main[3] + rest[3]
 
 
 @njit(**INSIDE)
-def repel_row(k, i, count, y, z, weights, gradient, pull):
-    """Return sum_j w_ij k(|y_i - z_j|^2) of one point; write its gradient at both ends.
+def write_row_repulsion(
+    kernel, i, count, points, sources, weights, gradient, source_gradient
+):
+    """Return sum_j w_ij k(|y_i - z_j|^2) of point i; write its gradients in y_i and z.
 
-    Over the first ``count`` z; ``weights`` (N, M), or None where they are 1; d/dy_i is
-    written to ``gradient[i]`` (N, d), d/dz_j added to ``pull`` (d, M), or None.
+    The sum is over the first ``count`` z.  d/dy_i is written to ``gradient[i]`` of (N,
+    d), d/dz_j is added to ``source_gradient`` (d, M) unless None.  ``weights`` (N, M);
+    None is 1.
     """
-    last = y.shape[1] - 1
-    x = y[i, 0], y[i, 1], y[i, last]  # on a plane the third is not looked at
-    total, g0, g1, g2 = _repel_all(k, i, count, x, z, weights, pull)
+    last = points.shape[1] - 1
+    # On a plane the third coordinate is not used.
+    x = points[i, 0], points[i, 1], points[i, last]
+    total, g0, g1, g2 = _row_repulsion(
+        kernel, i, count, x, sources, weights, source_gradient
+    )
     gradient[i, 0], gradient[i, 1] = g0, g1
     if last == 2:
         gradient[i, 2] = g2
@@ -113,133 +140,173 @@ def repel_row(k, i, count, y, z, weights, gradient, pull):
 
 
 @njit(**LANE_LOOP)
-def _repel_shifted(k, begin, end, zero, shift, y, gradient):
-    """Add to the gradient of y_i what y_j does, j = i + shift; return the sum of k."""
+def _add_shifted_repulsion_block(kernel, begin, end, zero, shift, points, gradient):
+    """Return the sum of k over pairs (i, i + shift), i from ``begin`` to ``end``.
+
+    Add the sum's gradient in y_i to ``gradient`` (d, N), for one end of each pair.
+    ``zero``: lanes of zeros, whose number divides ``end - begin``.
+    """
     total = zero
     for at in range(begin, end, len(zero)):
-        d0 = load(y, (0, at), zero) - load(y, (0, at + shift), zero)
-        d1 = load(y, (1, at), zero) - load(y, (1, at + shift), zero)
-        d2, s = zero, fused(d1, d1, d0 * d0)
-        if len(y) == 3:
-            d2 = load(y, (2, at), zero) - load(y, (2, at + shift), zero)
-            s = fused(d2, d2, s)
-        steep = pair_slope(k, s)
-        total, steep = total + pair_value(k, s), steep + steep
-        store(fused(steep, d0, load(gradient, (0, at), zero)), gradient, (0, at))
-        store(fused(steep, d1, load(gradient, (1, at), zero)), gradient, (1, at))
-        if len(y) == 3:
-            store(fused(steep, d2, load(gradient, (2, at), zero)), gradient, (2, at))
-    return across(total)
+        d0 = load(points, (0, at), zero) - load(points, (0, at + shift), zero)
+        d1 = load(points, (1, at), zero) - load(points, (1, at + shift), zero)
+        d2, s = zero, fma(d1, d1, d0 * d0)
+        if len(points) == 3:
+            d2 = load(points, (2, at), zero) - load(points, (2, at + shift), zero)
+            s = fma(d2, d2, s)
+        steep = pair_slope(kernel, s)
+        total, steep = total + pair_value(kernel, s), steep + steep
+        store(fma(steep, d0, load(gradient, (0, at), zero)), gradient, (0, at))
+        store(fma(steep, d1, load(gradient, (1, at), zero)), gradient, (1, at))
+        if len(points) == 3:
+            store(fma(steep, d2, load(gradient, (2, at), zero)), gradient, (2, at))
+    return sum_lanes(total)
 
 
 @njit(**INSIDE)
-def _repel_shifted_all(k, begin, end, shift, y, gradient):
-    zero, whole = y.dtype.type(0), end - (end - begin) % WIDE
-    total = _repel_shifted(k, begin, whole, spread(zero, WIDE), shift, y, gradient)
-    return total + _repel_shifted(k, whole, end, spread(zero, 1), shift, y, gradient)
+def _add_shifted_repulsion(kernel, begin, end, shift, points, gradient):
+    """Do :func:`_add_shifted_repulsion_block` for any ``begin`` and ``end``."""
+    zero, aligned_end = points.dtype.type(0), end - (end - begin) % WIDE
+    total = _add_shifted_repulsion_block(
+        kernel, begin, aligned_end, broadcast(zero, WIDE), shift, points, gradient
+    )
+    return total + _add_shifted_repulsion_block(
+        kernel, aligned_end, end, broadcast(zero, 1), shift, points, gradient
+    )
 
 
 @njit(**LANE_LOOP)
-def _lifted(function, begin, end, zero, s, weights, u):
-    value = slope = double(zero)
+def _sum_block_values_and_slopes(function, begin, end, zero, squared, weights, u):
+    """Return the sums of w f(s + u) and w f'(s + u) from ``begin`` to ``end``."""
+    value = slope = to_float64(zero)
     for at in range(begin, end, len(zero)):
-        lifted, weight = load(s, (at,), zero) + u, double(load(weights, (at,), zero))
-        value = value + weight * double(pair_value(function, lifted))
-        slope = slope + weight * double(pair_slope(function, lifted))
-    return across(value), across(slope)
+        lifted = load(squared, (at,), zero) + u
+        weight = to_float64(load(weights, (at,), zero))
+        value = value + weight * to_float64(pair_value(function, lifted))
+        slope = slope + weight * to_float64(pair_slope(function, lifted))
+    return sum_lanes(value), sum_lanes(slope)
 
 
 @njit(**OPTIONS)
-def lifted_row(function, s, weights, u):
-    """Return the sums of w f(s + u) and of w f'(s + u) over a row, both float64.
+def sum_values_and_slopes(function, squared, weights, height_squared):
+    """Return the weighted sums of a pair function and its slope, both float64.
 
-    ``s`` and ``weights`` (M,); ``weights`` may be longer.
+    The sums are of w f(s + u) and w f'(s + u) over the squared distances s, ``squared``
+    (M,), with u = ``height_squared``.  ``weights`` (M,) may be longer.
     """
-    zero, height = s.dtype.type(0), s.dtype.type(u)
-    whole = len(s) - len(s) % WIDE
-    bulk = _lifted(function, 0, whole, spread(zero, WIDE), s, weights, height)
-    tail = _lifted(function, whole, len(s), spread(zero, 1), s, weights, height)
-    return bulk[0] + tail[0], bulk[1] + tail[1]
+    zero, lift = squared.dtype.type(0), squared.dtype.type(height_squared)
+    aligned_end = len(squared) - len(squared) % WIDE
+    main = _sum_block_values_and_slopes(
+        function, 0, aligned_end, broadcast(zero, WIDE), squared, weights, lift
+    )
+    rest = _sum_block_values_and_slopes(
+        function, aligned_end, len(squared), broadcast(zero, 1), squared, weights, lift
+    )
+    return main[0] + rest[0], main[1] + rest[1]
 
 
 @njit(**OPTIONS)
-def attract(begin, end, f, edges, y, gradient):
-    """Write some rows of the (N, d) gradient of the sum over directed edges of w f."""
+def write_attraction_gradient(begin, end, attraction, edges, points, gradient):
+    """Write rows ``begin`` to ``end`` of the gradient of the attraction, (N, d).
+
+    The attraction is the sum over directed edges of w f.
+    """
     indptr, indices, weights = edges
-    zero = y.dtype.type(0)
-    flat = y.shape[1] == 2
+    zero = points.dtype.type(0)
+    flat = points.shape[1] == 2
     for i in range(begin, end):
-        x0, x1, x2 = y[i, 0], y[i, 1], zero if flat else y[i, 2]
+        x0, x1, x2 = points[i, 0], points[i, 1], zero if flat else points[i, 2]
         g0, g1, g2 = zero, zero, zero
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            d0, d1 = x0 - y[j, 0], x1 - y[j, 1]
-            d2 = zero if flat else x2 - y[j, 2]
-            s = fused(d2, d2, fused(d1, d1, d0 * d0))
-            pull = weights[e] * pair_slope(f, s)
-            g0, g1 = fused(pull, d0, g0), fused(pull, d1, g1)
-            g2 = fused(pull, d2, g2)
+            d0, d1 = x0 - points[j, 0], x1 - points[j, 1]
+            d2 = zero if flat else x2 - points[j, 2]
+            s = fma(d2, d2, fma(d1, d1, d0 * d0))
+            pull = weights[e] * pair_slope(attraction, s)
+            g0, g1 = fma(pull, d0, g0), fma(pull, d1, g1)
+            g2 = fma(pull, d2, g2)
         gradient[i, 0], gradient[i, 1] = g0 + g0, g1 + g1
         if not flat:
             gradient[i, 2] = g2 + g2
 
 
 @njit(**OPTIONS)
-def edge_energy(begin, end, f, edges, y, sums):
-    """Write the sum of w f over all entries, a partial sum a chunk, float64."""
+def write_edge_energies(begin, end, attraction, edges, points, sums):
+    """Write the sums of w f over the edges of each chunk of points, (chunks,) float64.
+
+    Each undirected edge is counted at both of its points.
+    """
     indptr, indices, weights = edges
-    squared = np.empty(_AT_ONCE, y.dtype)
+    squared = np.empty(_EDGES_AT_ONCE, points.dtype)
     for c in range(begin, end):
         total, filled, first = 0.0, 0, indptr[c * CHUNK]
-        for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        for i in range(c * CHUNK, min((c + 1) * CHUNK, points.shape[0])):
             for e in range(indptr[i], indptr[i + 1]):
                 j = indices[e]
-                s = y.dtype.type(0)
-                for k in range(y.shape[1]):
-                    difference = y[i, k] - y[j, k]
-                    s = fused(difference, difference, s)
+                s = points.dtype.type(0)
+                for k in range(points.shape[1]):
+                    difference = points[i, k] - points[j, k]
+                    s = fma(difference, difference, s)
                 squared[filled] = s
                 filled += 1
-                if filled == _AT_ONCE:
-                    total += lifted_row(f, squared, weights[first:], 0.0)[0]
+                if filled == _EDGES_AT_ONCE:
+                    some = weights[first:]
+                    total += sum_values_and_slopes(attraction, squared, some, 0.0)[0]
                     first, filled = e + 1, 0
-        sums[c] = total + lifted_row(f, squared[:filled], weights[first:], 0.0)[0]
+        last, some = squared[:filled], weights[first:]
+        sums[c] = total + sum_values_and_slopes(attraction, last, some, 0.0)[0]
 
 
 @njit(**OPTIONS)
-def repel(begin, end, k, y, z, gradient, pull, sums):
-    """Write d/dy of sum_ia k(|y_i - z_a|^2), add d/dz to ``pull`` (chunks, d, L)."""
+def write_landmark_repulsion(
+    begin, end, kernel, points, landmarks, gradient, landmark_gradients, sums
+):
+    """Write sum_ia k(|y_i - z_a|^2) for chunks of points, and its gradients.
+
+    The gradient in y is written to ``gradient`` (N, d), the gradient in z is added to
+    ``landmark_gradients`` (chunks, d, L), the sums are written to ``sums`` (chunks,)
+    float64.
+    """
     for c in range(begin, end):
         total = 0.0
-        for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
-            total += repel_row(k, i, z.shape[1], y, z, None, gradient, pull[c])
+        for i in range(c * CHUNK, min((c + 1) * CHUNK, points.shape[0])):
+            total += write_row_repulsion(
+                kernel,
+                i,
+                landmarks.shape[1],
+                points,
+                landmarks,
+                None,
+                gradient,
+                landmark_gradients[c],
+            )
         sums[c] = total
 
 
 @njit(**OPTIONS)
-def write_nearest_landmarks(begin, end, y, z, labels):
-    """Write the nearest landmark (Eq. 7) of some points; of equals, the first."""
-    squared = np.empty(z.shape[1], y.dtype)
+def write_nearest_landmarks(begin, end, points, landmarks, labels):
+    """Write the index of each point's nearest landmark (Eq. 7); the first of equals."""
+    squared = np.empty(landmarks.shape[1], points.dtype)
     for i in range(begin, end):
-        squared_to_all(i, y, z, squared)
-        labels[i] = nearest(squared)
+        write_squared_distances(i, points, landmarks, squared)
+        labels[i] = find_first_minimum(squared)
 
 
 @njit(**OPTIONS)
-def squared_to_all(i, y, z, squared):
-    """Write |y_i - z_a|^2 for all a."""
+def write_squared_distances(i, points, landmarks, squared):
+    """Write the squared distances of point i to all landmarks to ``squared`` (L,)."""
     squared[:] = 0
-    for c in range(z.shape[0]):
-        x, row = y[i, c], z[c]
+    for c in range(landmarks.shape[0]):
+        x, row = points[i, c], landmarks[c]
         for a in range(squared.shape[0]):
             difference = x - row[a]
-            squared[a] = fused(difference, difference, squared[a])
+            squared[a] = fma(difference, difference, squared[a])
 
 
 @njit(**OPTIONS)
-def nearest(squared):
-    """Return the place of the least of a row; of equals, the first."""
-    # Two passes, a minimum and a look-up, vectorise; one pass with both does not.
+def find_first_minimum(squared):
+    """Return the index of the least number; the first of equal numbers."""
+    # Two passes, a minimum and a search, vectorise; one pass with both does not.
     least = squared.dtype.type(np.inf)
     for a in range(squared.shape[0]):
         least = min(least, squared[a])
@@ -250,25 +317,49 @@ def nearest(squared):
 
 
 @njit(**OPTIONS)
-def all_pairs(begin, end, rows, k, far, y, z, gradient, across, sums):
-    """Write the sum of k over unordered pairs of points and its gradient, in two parts.
+def write_all_pair_repulsion(
+    begin,
+    end,
+    chunk_rows,
+    kernel,
+    pair_weights,
+    points,
+    columns,
+    gradient,
+    partner_gradient,
+    sums,
+):
+    """Write the sum of k over pairs j < i of points, in chunks, and its gradient.
 
-    A pair moves the point of the higher number in ``gradient`` (N, d), the other in
-    ``across`` (chunks, d, N).  ``far``: (N, N) weights of the pairs, or None.
+    The gradient in y_i is written to ``gradient`` (N, d), the gradient in y_j to
+    ``partner_gradient`` (chunks, d, N); add up both.  Chunk c has
+    the i from ``chunk_rows[c]`` to ``chunk_rows[c + 1]``; ``columns`` (d, N) are the
+    points again; ``pair_weights`` (N, N), None is 1.
     """
     for c in range(begin, end):
-        across[c, :, : rows[c + 1]] = 0
+        partner_gradient[c, :, : chunk_rows[c + 1]] = 0
         total = 0.0
-        for i in range(rows[c], rows[c + 1]):
-            total += repel_row(k, i, i, y, z, far, gradient, across[c])
+        for i in range(chunk_rows[c], chunk_rows[c + 1]):
+            total += write_row_repulsion(
+                kernel,
+                i,
+                i,
+                points,
+                columns,
+                pair_weights,
+                gradient,
+                partner_gradient[c],
+            )
         sums[c] = total
 
 
 @njit(**OPTIONS)
-def repel_partners(begin, end, k, shifts, y, gradient, sums):
-    """Write the sum of k over random pairs of points and its gradient (d, N).
+def write_partner_repulsion(begin, end, kernel, shifts, points, gradient, sums):
+    """Write the sum of k over sampled pairs of points, in chunks, and its gradient.
 
-    ``y`` (d, 2 N): points in the order of :data:`torch_forces.Pairs`, twice.
+    ``gradient`` (d, N) and ``points`` (d, 2 N) are in the order of
+    :data:`torch_forces.Pairs`; ``points`` has all points twice, so that shifted indices
+    need no modulo.  Each pair is counted once in ``sums`` (chunks,).
     """
     n = gradient.shape[1]
     for c in range(begin, end):
@@ -276,6 +367,8 @@ def repel_partners(begin, end, k, shifts, y, gradient, sums):
         gradient[:, first:last] = 0
         total = 0.0
         for shift in shifts:
-            total += _repel_shifted_all(k, first, last, shift, y, gradient)
-            _repel_shifted_all(k, first, last, n - shift, y, gradient)
+            total += _add_shifted_repulsion(
+                kernel, first, last, shift, points, gradient
+            )
+            _add_shifted_repulsion(kernel, first, last, n - shift, points, gradient)
         sums[c] = total

@@ -1,9 +1,9 @@
 """The sums of :mod:`forces` in torch operations, for any torch device.
 
-A device may add in any order, and so end in other last digits.  In a step on a grid
-(:mod:`mesh_repulsion`) it is waited for once: for the span of the points, which
-chooses the grid.  Formulas: :mod:`pair_functions`; the device is chosen by
-:func:`device.resolve_device`.
+A device may add numbers in any order, so that the last digits of sums vary.  A step on
+a grid (:mod:`mesh_repulsion`) waits for the device once: for the span of the points,
+which determines the grid.  Formulas are in :mod:`pair_functions`;
+:func:`device.resolve_device` chooses the device.
 """
 
 from __future__ import annotations
@@ -18,41 +18,46 @@ from napari_embedding_game.core.energy.mesh_repulsion import AXES, Grid, Mesh
 from napari_embedding_game.core.graph.edges import Edges
 
 Number = float | Tensor
-"""A number, or a tensor of one on a device that is not to be waited for."""
+"""A number, or a 0-dimensional tensor on a device, so that no step waits for it."""
 Pairs = tuple[Tensor, Tensor]
-"""Random pairs of points (Eq. 8): the point at each place, (N,), and L shifts.
+"""Sampled pairs of points (Eq. 8): a random order of the points, (N,), and L shifts.
 
-Partners of the point at place p are those at p + shift and p - shift, round the end:
-sums over them are unbiased for the sum over all pairs.
+The point at position p of the order has the partners at p + shift and p - shift, modulo
+N.  Scaled sums over these pairs are unbiased estimates of the sum over all pairs.
 """
 
 
-def finest_type(device: torch.device) -> torch.dtype:
-    """Return the most precise floating-point type that a device has."""
+def most_precise_dtype(device: torch.device) -> torch.dtype:
+    """Return the most precise floating-point type that a device supports."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 class TorchMesh:
-    """The sum of one kernel over all pairs of points; ``mesh`` makes the grids."""
+    """The sum of a kernel over all pairs of points, by a grid, in torch operations.
+
+    ``mesh`` chooses the grids.
+    """
 
     def __init__(self, mesh: Mesh, device: torch.device) -> None:
         self._mesh, self._device = mesh, device
         self._grid: Grid | None = None
         self._near = self._transfer = torch.empty(0)
 
-    def __call__(self, y: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Return the sum of k over all pairs i != j and its (N, d) gradient."""
-        low, high = y.amin(dim=0), y.amax(dim=0)
+        low, high = points.amin(dim=0), points.amax(dim=0)
         spans = (high - low).cpu().numpy().astype(float)
-        grid = self._mesh.grid_for(spans, np.dtype(str(y.dtype).removeprefix("torch.")))
-        near = self._to_device(grid)
-        axes = list(AXES[: y.shape[1]])
-        x = near.new_zeros((len(y), 3))
-        x[:, axes] = (y - low).to(near.dtype) / grid.spacing
+        grid = self._mesh.choose_grid(
+            spans, np.dtype(str(points.dtype).removeprefix("torch."))
+        )
+        near = self._load_grid(grid)
+        axes = list(AXES[: points.shape[1]])
+        x = near.new_zeros((len(points), 3))
+        x[:, axes] = (points - low).to(near.dtype) / grid.spacing
         first = x.floor()
         with torch.enable_grad():
             t = (x - first).requires_grad_()
-            weights = _splines(t, grid)
+            weights = _spline_weights(t, grid)
             spread = torch.einsum("na,nc,nb->nacb", *weights)
             nodes = _node_indices(first.long(), weights, grid)
             mass = near.new_zeros(grid.shape).flatten()
@@ -60,19 +65,23 @@ class TorchMesh:
             spectrum = torch.fft.rfftn(mass.reshape(grid.shape)) * self._transfer
             here = torch.fft.irfftn(spectrum, s=grid.shape).flatten()[nodes]
             of_all = (spread * here).sum(dim=(1, 2, 3))
-            self_terms = torch.einsum("na,nc,nb,acb->n", *map(_overlap, weights), near)
+            self_terms = torch.einsum(
+                "na,nc,nb,acb->n", *map(_spline_overlaps, weights), near
+            )
             # A point is at both ends of each pair.
             (gradient,) = torch.autograd.grad((2 * of_all - self_terms).sum(), t)
-        total = (of_all - self_terms).detach().sum(dtype=finest_type(self._device))
-        # But for rounding, points that do not lie apart along an axis stay so.
+        total = (
+            (of_all - self_terms).detach().sum(dtype=most_precise_dtype(self._device))
+        )
+        # Where all points share a coordinate, rounding must not move them apart.
         by_axis = gradient[:, axes] / grid.spacing * (high > low)
-        return total, by_axis.to(y.dtype)
+        return total, by_axis.to(points.dtype)
 
-    def _to_device(self, grid: Grid) -> Tensor:
-        """Bring a grid to the device unless it is there; return its ``near``."""
+    def _load_grid(self, grid: Grid) -> Tensor:
+        """Copy a grid to the device, unless done before; return its ``near`` there."""
         if grid is not self._grid:
             is_single = grid.dtype == np.float32
-            kind = torch.float32 if is_single else finest_type(self._device)
+            kind = torch.float32 if is_single else most_precise_dtype(self._device)
             self._near, self._transfer = (
                 torch.from_numpy(each).to(kind).to(self._device)
                 for each in (grid.near, grid.transfer)
@@ -81,8 +90,11 @@ class TorchMesh:
         return self._near
 
 
-def _splines(t: Tensor, grid: Grid) -> list[Tensor]:
-    """Return the weights of the nodes along each axis, three of (N, 1 or 4)."""
+def _spline_weights(t: Tensor, grid: Grid) -> list[Tensor]:
+    """Return the spline weights of each point's nodes, one (N, 1 or 4) for each axis.
+
+    ``t`` (N, 3): offsets from the first node's cell, 0 to 1.
+    """
     r = 1 - t
     nodes = (
         r**3 / 6,
@@ -97,7 +109,10 @@ def _splines(t: Tensor, grid: Grid) -> list[Tensor]:
 
 
 def _node_indices(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
-    """Return the flat index of every node of a point, (N, 4, 1 or 4, 4)."""
+    """Return the flat indices of each point's nodes in the grid, (N, 4, 1 or 4, 4).
+
+    ``first`` (N, 3): index of each point's first node along each axis.
+    """
     rows, layers, columns = (
         first[:, axis, None] + torch.arange(one.shape[1], device=first.device)
         for axis, one in enumerate(weights)
@@ -106,19 +121,23 @@ def _node_indices(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
     return flat[..., None] * grid.shape[2] + columns[:, None, None, :]
 
 
-def _overlap(weights: Tensor) -> Tensor:
-    """Return the sums of products of weights with those 0, 1, ... nodes further."""
+def _spline_overlaps(weights: Tensor) -> Tensor:
+    """Return the autocorrelation of each point's weights, (N, 1 or 4).
+
+    Column m is the sum of the products of weights that lie m nodes apart.
+    """
     n = weights.shape[1]
     shifted = [(weights[:, : n - by] * weights[:, by:]).sum(dim=1) for by in range(n)]
     return torch.stack(shifted, dim=1)
 
 
 class TorchForces:
-    """The same sums in torch operations, for CUDA and MPS devices.
+    """The sums of ``forces.CompiledForces`` in torch operations, for CUDA and MPS.
 
-    Sums stay on the device, so that no step waits for a number; points go through in
-    blocks of ``block_elements`` numbers.  CUDA adds the forces along edges in any
-    order, so that there maps differ from one run to the next.
+    Methods have the same names, arguments and results.  Sums stay on the device, so
+    that no step waits for a number; points are processed in blocks of
+    ``block_elements`` numbers.  CUDA adds the forces along edges in any order, so that
+    maps differ from run to run.
     """
 
     def __init__(
@@ -140,62 +159,87 @@ class TorchForces:
         self._heads = torch.as_tensor(heads, device=device)
         self._tails = torch.as_tensor(edges.indices.astype(np.int64), device=device)
         self._weights = torch.as_tensor(edges.weights, device=device)
-        self._sum_type = finest_type(device)
+        self._sum_type = most_precise_dtype(device)
 
-    def repel(
-        self, y: Tensor, z: Tensor, kernel: pair_functions.PairFunction | None = None
+    def repulsion_between(
+        self,
+        targets: Tensor,
+        sources: Tensor,
+        kernel: pair_functions.PairFunction | None = None,
     ) -> tuple[Number, Tensor, Tensor]:
-        return *self._field(y, z, kernel=kernel), self._field(z, y, kernel=kernel)[1]
+        total, target_gradient = self._kernel_sum_and_gradient(
+            targets, sources, kernel=kernel
+        )
+        _, source_gradient = self._kernel_sum_and_gradient(
+            sources, targets, kernel=kernel
+        )
+        return total, target_gradient, source_gradient
 
-    def attract(self, y: Tensor) -> Tensor:
-        y = y.detach()
-        along = y[self._heads] - y[self._tails]
+    def attraction_gradient(self, points: Tensor) -> Tensor:
+        points = points.detach()
+        along = points[self._heads] - points[self._tails]
         slope = self.f.slope(along.square().sum(dim=1))
         force = (2 * self._weights * slope)[:, None] * along
-        return torch.zeros_like(y).index_add_(0, self._heads, force)
+        return torch.zeros_like(points).index_add_(0, self._heads, force)
 
-    def attraction_energy(self, y: Tensor) -> float:
-        y = y.detach()
-        squared = (y[self._heads] - y[self._tails]).square().sum(dim=1)
+    def attraction_energy(self, points: Tensor) -> float:
+        points = points.detach()
+        squared = (points[self._heads] - points[self._tails]).square().sum(dim=1)
         energies = self._weights * self.f.value(squared)
         return float(0.5 * energies.sum(dtype=self._sum_type))
 
-    def pair_repulsion(self, y: Tensor, pairs: Pairs) -> tuple[Number, Tensor]:
-        y, order, shifts = y.detach(), pairs[0], torch.cat([pairs[1], -pairs[1]])
-        points, gradient, total = y[order], torch.empty_like(y), self._zero()
-        size = max(1, self._block_elements // max(1, len(shifts) * y.shape[1]))
-        for begin in range(0, len(y), size):
-            end = min(begin + size, len(y))
+    def repulsion_of_sampled_pairs(
+        self, points: Tensor, pairs: Pairs
+    ) -> tuple[Number, Tensor]:
+        points, order, shifts = (
+            points.detach(),
+            pairs[0],
+            torch.cat([pairs[1], -pairs[1]]),
+        )
+        ordered, gradient, total = (
+            points[order],
+            torch.empty_like(points),
+            self._make_zero_sum(),
+        )
+        size = max(1, self._block_elements // max(1, len(shifts) * points.shape[1]))
+        for begin in range(0, len(points), size):
+            end = min(begin + size, len(points))
             part = torch.arange(begin, end, device=self.device)
-            partners = (part[:, None] + shifts) % len(y)
-            differences = points[part, None, :] - points[partners]
+            partners = (part[:, None] + shifts) % len(points)
+            differences = ordered[part, None, :] - ordered[partners]
             squared = differences.square().sum(dim=2)
             total += 0.5 * self.k.value(squared).sum(dtype=self._sum_type)
             slope = 2 * self.k.slope(squared)
             gradient[order[part]] = (slope[:, :, None] * differences).sum(dim=1)
         return total, gradient
 
-    def mesh(self, y: Tensor) -> tuple[Number, Tensor]:
-        return self._mesh(y.detach())
+    def repulsion_on_grid(self, points: Tensor) -> tuple[Number, Tensor]:
+        return self._mesh(points.detach())
 
-    def all_pairs(
-        self, y: Tensor, weights: NDArray[np.floating] | None = None
+    def repulsion_of_all_pairs(
+        self, points: Tensor, weights: NDArray[np.floating] | None = None
     ) -> tuple[Number, Tensor]:
-        total, gradient = self._field(y, y, weights)
+        total, gradient = self._kernel_sum_and_gradient(points, points, weights)
         if weights is None:
-            total -= len(y) * float(self.k.value(torch.zeros((), dtype=y.dtype)))
+            total -= len(points) * float(
+                self.k.value(torch.zeros((), dtype=points.dtype))
+            )
         return total, 2 * gradient
 
-    def _field(
+    def _kernel_sum_and_gradient(
         self,
         targets: Tensor,
         sources: Tensor,
-        far: NDArray[np.floating] | None = None,
+        pair_weights: NDArray[np.floating] | None = None,
         kernel: pair_functions.PairFunction | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the sum of k over targets and others, its gradient in the targets."""
+        """Return the sum of w k over all targets and sources, and its gradient.
+
+        The gradient (n, d) is in ``targets`` (n, d).  ``pair_weights``: w (n, m) for
+        ``sources`` (m, d), None is 1; ``kernel`` replaces the method's kernel k.
+        """
         targets, sources = targets.detach(), sources.detach()
-        gradient, total = torch.empty_like(targets), self._zero()
+        gradient, total = torch.empty_like(targets), self._make_zero_sum()
         k = kernel or self.k
         block = max(1, self._block_elements // max(1, sources.numel()))
         for begin in range(0, len(targets), block):
@@ -203,12 +247,12 @@ class TorchForces:
             differences = targets[part, None, :] - sources[None, :, :]
             squared = differences.square().sum(dim=2)
             value, slope = k.value(squared), 2 * k.slope(squared)
-            if far is not None:
-                weights = torch.as_tensor(far[part], device=self.device)
+            if pair_weights is not None:
+                weights = torch.as_tensor(pair_weights[part], device=self.device)
                 value, slope = weights * value, weights * slope
             total += value.sum(dtype=self._sum_type)
             gradient[part] = (slope[:, :, None] * differences).sum(dim=1)
         return total, gradient
 
-    def _zero(self) -> Tensor:
+    def _make_zero_sum(self) -> Tensor:
         return torch.zeros((), dtype=self._sum_type, device=self.device)

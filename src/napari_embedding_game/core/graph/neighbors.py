@@ -216,7 +216,7 @@ def _estimate_exact_work(X: Any) -> float:
 def validate_row_count(n_points: int, n_neighbors: int) -> None:
     """Raise :class:`InputError` unless every row can have ``n_neighbors`` neighbours.
 
-    ``estimator.EmbeddingGame._play`` lowers ``n_neighbors`` with a warning instead.
+    The estimator lowers ``n_neighbors`` with a warning instead.
     """
     if n_points <= n_neighbors:
         raise InputError(

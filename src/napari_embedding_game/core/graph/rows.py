@@ -4,7 +4,7 @@ Rows are centred (for cosines, scaled to length 1 and then centred) in float64, 
 then rounded: float32 loses the small differences of points far from the origin.  Equal
 numbers of different types give the same rows.  Of a sparse matrix only the requested
 rows are made dense.  NaN and infinities are refused before, in
-``estimator.EmbeddingGame._as_rows`` and, for files, in ``data/validation.py``.
+``estimator.EmbeddingGame._validate_rows`` and, for files, in ``data/validation.py``.
 """
 
 from __future__ import annotations

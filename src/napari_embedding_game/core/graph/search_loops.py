@@ -14,7 +14,7 @@ and the result of a row does not depend on their number.
 import numpy as np
 
 from napari_embedding_game.core.loop_cache import njit
-from napari_embedding_game.core.simd import across, fused, load, spread
+from napari_embedding_game.core.simd import broadcast, fma, load, sum_lanes
 from napari_embedding_game.core.threads import CHECKED, INNER, LOOP
 
 _TILE = 1_008
@@ -40,7 +40,7 @@ def _partial_squared_distance(x, y, begin, end, zero):
     for at in range(begin, end, len(zero)):
         difference = load(x, (at,), zero) - load(y, (at,), zero)
         total = total + difference * difference
-    return across(total)
+    return sum_lanes(total)
 
 
 @njit(**INNER, **CHECKED)
@@ -49,7 +49,7 @@ def _partial_dot(x, y, begin, end, zero):
     total = zero
     for at in range(begin, end, len(zero)):
         total = total + load(x, (at,), zero) * load(y, (at,), zero)
-    return across(total)
+    return sum_lanes(total)
 
 
 @njit(**INNER, **CHECKED)
@@ -57,9 +57,9 @@ def squared_distance(x, y):
     """Return the squared distance of two rows (D,), float32."""
     zero, n = np.float32(0), len(x)
     by_16, by_4 = n - n % 16, n - n % 4
-    total = _partial_squared_distance(x, y, 0, by_16, spread(zero, 16))
-    total += _partial_squared_distance(x, y, by_16, by_4, spread(zero, 4))
-    return total + _partial_squared_distance(x, y, by_4, n, spread(zero, 1))
+    total = _partial_squared_distance(x, y, 0, by_16, broadcast(zero, 16))
+    total += _partial_squared_distance(x, y, by_16, by_4, broadcast(zero, 4))
+    return total + _partial_squared_distance(x, y, by_4, n, broadcast(zero, 1))
 
 
 @njit(**INNER, **CHECKED)
@@ -67,9 +67,9 @@ def dot(x, y):
     """Return the dot product of two rows (D,), float32."""
     zero, n = np.float32(0), len(x)
     by_16, by_4 = n - n % 16, n - n % 4
-    total = _partial_dot(x, y, 0, by_16, spread(zero, 16))
-    total += _partial_dot(x, y, by_16, by_4, spread(zero, 4))
-    return total + _partial_dot(x, y, by_4, n, spread(zero, 1))
+    total = _partial_dot(x, y, 0, by_16, broadcast(zero, 16))
+    total += _partial_dot(x, y, by_16, by_4, broadcast(zero, 4))
+    return total + _partial_dot(x, y, by_4, n, broadcast(zero, 1))
 
 
 @njit(**CHECKED)
@@ -91,17 +91,13 @@ def _add_products_of_pair(a, b, others, filled, s, t):
         b0, b1, b2, b3 = b[c], b[d], b[e], b[f]
         o0, o1, o2, o3 = others[c], others[d], others[e], others[f]
         for j in range(others.shape[1]):
-            s[j] = fused(
-                a3, o3[j], fused(a2, o2[j], fused(a1, o1[j], fused(a0, o0[j], s[j])))
-            )
-            t[j] = fused(
-                b3, o3[j], fused(b2, o2[j], fused(b1, o1[j], fused(b0, o0[j], t[j])))
-            )
+            s[j] = fma(a3, o3[j], fma(a2, o2[j], fma(a1, o1[j], fma(a0, o0[j], s[j]))))
+            t[j] = fma(b3, o3[j], fma(b2, o2[j], fma(b1, o1[j], fma(b0, o0[j], t[j]))))
     for c in filled[by_4:n]:
         a0, b0, o0 = a[c], b[c], others[c]
         for j in range(others.shape[1]):
-            s[j] = fused(a0, o0[j], s[j])
-            t[j] = fused(b0, o0[j], t[j])
+            s[j] = fma(a0, o0[j], s[j])
+            t[j] = fma(b0, o0[j], t[j])
 
 
 @njit(**INNER, **CHECKED)

@@ -4,7 +4,7 @@
 components of the graph at once, with the components arranged side by side and each
 dimension scaled to unit variance.  For many points, groups of neighbours are placed
 first (``_BETWEEN_GROUPS``).  Other starts are entries of :data:`choices.STARTS`.
-Landmarks start on sampled points: ``game.Game._set_landmarks``.
+Landmarks start on sampled points: ``game.Game._set_landmark_count``.
 """
 
 from __future__ import annotations

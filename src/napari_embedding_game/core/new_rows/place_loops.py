@@ -14,7 +14,7 @@ import numpy as np
 
 from napari_embedding_game.core.energy import mesh_loops
 from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
-from napari_embedding_game.core.energy.pair_loops import OPTIONS, repel_row
+from napari_embedding_game.core.energy.pair_loops import OPTIONS, write_row_repulsion
 from napari_embedding_game.core.loop_cache import njit
 
 MAX_STEPS = 100
@@ -36,8 +36,8 @@ def _read_potential(x, potential, low, spacing, gradient):
     # The axes of a map are rows, columns and layers of the grid.
     layer = (x[2] - low[2]) / spacing if n_layers > 1 else 0.0
     row, column = (x[0] - low[0]) / spacing, (x[1] - low[1]) / spacing
-    point = mesh_loops.splines_at(row, layer, column, n_layers)
-    value, g0, g1, g2 = mesh_loops.field(point, potential, n_layers)
+    point = mesh_loops.find_corner_and_splines(row, layer, column, n_layers)
+    value, g0, g1, g2 = mesh_loops.interpolate_potential(point, potential, n_layers)
     gradient[0] = g0 / spacing
     gradient[1] = g2 / spacing
     if n_layers > 1:
@@ -58,7 +58,9 @@ def _energy_and_stiffness(f, k, x, positions, weights, field, scratch, gradient)
         for c in range(d):
             single[0, c] = x[c]
         total = np.float64(
-            repel_row(k, 0, sources.shape[1], single, sources, None, pushes, None)
+            write_row_repulsion(
+                k, 0, sources.shape[1], single, sources, None, pushes, None
+            )
         )
         for c in range(d):
             gradient[c] = pushes[0, c]

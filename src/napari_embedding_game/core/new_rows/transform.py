@@ -2,9 +2,9 @@
 
 Each new row gets edges to the fitted rows (:mod:`edges`).  Its position minimises the
 energy of a single point with the attraction of these edges and a fixed repulsion
-(:meth:`objective.Objective.field`), which is read from a grid or summed over sources.
-New rows do not affect one another: any batches, in any order, give positions of the
-same bits.
+(:meth:`objective.Objective.repulsion_field`), which is read from a grid or summed over
+sources.  New rows do not affect one another: any batches, in any order, give positions
+of the same bits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.mesh_repulsion import Mesh
 from napari_embedding_game.core.energy.methods import Approximation, Method, get_method
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
-from napari_embedding_game.core.energy.pair_loops import padded_to_plane
+from napari_embedding_game.core.energy.pair_loops import pad_to_plane
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
@@ -111,7 +111,7 @@ class FittedMap:
 
     def _make_empty_positions(self, X: Any) -> NDArray[np.float32]:
         """Return an uninitialised array for the positions of rows, (Q, 2) or (Q, 3)."""
-        width = padded_to_plane(self.points[:1]).shape[1]
+        width = pad_to_plane(self.points[:1]).shape[1]
         return np.empty((X.shape[0], width), np.float32)
 
     def _place_blocks(
@@ -124,7 +124,7 @@ class FittedMap:
         validate_transform(self.settings.method, self.settings.metric)
         method = get_method(self.settings.method)
         pairs = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
-        points = padded_to_plane(self.points)
+        points = pad_to_plane(self.points)
         for begin in range(0, len(placed), _ROWS_AT_ONCE):
             block = placed[begin : begin + _ROWS_AT_ONCE]
             rows = X[begin : begin + len(block)]
@@ -193,13 +193,13 @@ def compute_frozen_field(
     """
     y, z = (
         # A copy, because torch warns about read-only arrays, such as mapped files.
-        torch.from_numpy(np.array(padded_to_plane(each), np.float32, order="C"))
+        torch.from_numpy(np.array(pad_to_plane(each), np.float32, order="C"))
         for each in (points, landmarks)
     )
     no_edges = Edges.from_matrix(sparse.csr_matrix((len(y), len(y)), dtype=np.float32))
     forces = CompiledForces(no_edges, kernel=method.kernel)
     law = repulsion, len(z), random_state, method.aggregate
-    field = objective.make_objective(approximation, forces, *law).field(y, z)
+    field = objective.make_objective(approximation, forces, *law).repulsion_field(y, z)
     strength, sources = field.strength / (field.base or 1.0), field.sources.numpy()
     double = y.numpy().astype(np.float64)
     low, high = double.min(axis=0), double.max(axis=0)
@@ -207,7 +207,9 @@ def compute_frozen_field(
     potential, spacing = np.empty((0, 0, 0)), 1.0
     if field.sources is y and len(y) > MAX_SOURCES:
         if "mesh" in method.approximations:
-            potential, spacing = Mesh(KERNELS[method.kernel]).around(double, MARGIN)
+            potential, spacing = Mesh(KERNELS[method.kernel]).compute_node_potential(
+                double, MARGIN
+            )
             sources = sources[:0]
         else:
             rng = np.random.default_rng(random_state)

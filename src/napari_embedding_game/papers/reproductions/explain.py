@@ -201,9 +201,9 @@ def make_umap_gradient(fuzzy: Edges) -> Gradient:
 
     def expected(layout: Map) -> Map:
         y = torch.from_numpy(layout)
-        _, repulsion = forces.all_pairs(y)  # 2 sum_k grad k_ik
+        _, repulsion = forces.repulsion_of_all_pairs(y)  # 2 sum_k grad k_ik
         share = NEGATIVE_SAMPLES / (2 * len(y))
-        return (2 * forces.attract(y) + share * degree * repulsion).numpy()
+        return (2 * forces.attraction_gradient(y) + share * degree * repulsion).numpy()
 
     return expected
 

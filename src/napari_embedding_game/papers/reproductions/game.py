@@ -305,7 +305,7 @@ def track_approximation(
     )
     seed, cpu = inputs.random_state, torch.device("cpu")
     game = Game(Problem(edges=edges, layout=layout, random_state=seed, device=cpu))
-    states, played = game.steps(settings), game.objective
+    states, played = game.apply_and_play(settings), game.objective
     every = AllPairs(played.forces, played.repulsion)
     rows = [
         compare_with_all_pairs(played, every, state)
@@ -333,8 +333,8 @@ def compare_with_all_pairs(
     difference of gradients in the points; "size", that of the true gradient.
     """
     assert state.z is not None
-    approximate, gradient, _ = played.evaluate(state.y, state.z)
-    true, true_gradient, _ = every.evaluate(state.y, state.z)
+    approximate, gradient, _ = played.energy_and_gradients(state.y, state.z)
+    true, true_gradient, _ = every.energy_and_gradients(state.y, state.z)
     return {
         "approximate": approximate,
         # Eq. 1 includes the pairs i = j, which the objectives leave out.

@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.objective import AllPairs
-from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.pressure import compute_labels_and_pressure
 from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, resolve_n_neighbors
@@ -149,7 +149,10 @@ def _minimise_and_measure(
     """Return the layout after minimisation, and the pressure of its points."""
     *_, end = minimize_by_spectral_direction(objective, start, max_iter=max_iter)
     points = torch.from_numpy(end.y)
-    return {"layout": end.y, "heights": pressure(objective, points, points[:1])[1]}
+    return {
+        "layout": end.y,
+        "heights": compute_labels_and_pressure(objective, points, points[:1])[1],
+    }
 
 
 def _measure_twisted_roll(inputs: Inputs) -> Measured:

@@ -41,7 +41,7 @@ def list_compile_parts() -> dict[Callable[[], object], Any]:
     from napari_embedding_game.core.inspect import cluster_loops
 
     return {
-        compile_game: pair_loops.edge_energy,
+        compile_game: pair_loops.write_edge_energies,
         compile_search: search_loops.rank_by_differences,
         compile_merging: cluster_loops._merge_within_groups,
         compile_edges: start._smooth_points,

@@ -208,7 +208,7 @@ class GameRun:
                 clock.restart(snapshot)
 
     def _can_continue(self, snapshot: Snapshot) -> bool:
-        is_over = snapshot.finished and not self.played.has_wish
+        is_over = snapshot.finished and not self.played.has_pending_steer
         return self.stopped or not (is_over or self.paused)
 
 

@@ -112,8 +112,11 @@ class MethodControls(Listener):
         dataset = session.dataset
         has_rows = dataset is None or not dataset.is_distances
         for name, is_used in (
-            *((name, not spec.moved_by) for name in ("approximation", *STEP_FIELDS)),
-            ("large_picture", not spec.moved_by and has_rows),
+            *(
+                (name, not spec.make_layouts)
+                for name in ("approximation", *STEP_FIELDS)
+            ),
+            ("large_picture", not spec.make_layouts and has_rows),
             ("metric", has_rows),
             ("n_neighbors", not is_entropic),
             ("perplexity", is_entropic),

@@ -1,8 +1,8 @@
-"""A map made by another program, shown as it is, at the scale of the game.
+"""The method "given": a map of another program, centred and scaled, whose points stay.
 
-Its points do not move.  Landmarks are fitted to it as to any finished map, so clusters
-and stretch are defined, and a game can continue from it: it is centred, and scaled to
-where the game's energy is lowest.
+The map gets the scale at which the game's energy is lowest, so that a game can continue
+from it.  Landmarks are fitted to the map as to any finished map, so that clusters and
+stretch are defined.
 """
 
 from __future__ import annotations
@@ -21,34 +21,39 @@ from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.settings import Settings
 
 _SOURCES = 200
-"""Random points that represent all in the repulsion."""
+"""Random points that stand for all points in the repulsion."""
 _ROOM = math.log(1e3)
-"""How far the scale may be from that of a map in which each point has unit area."""
+"""Largest log factor between the scale and that of a map of unit area per point."""
 
 
-def layouts(problem: Problem, settings: Settings) -> Layouts:
-    """Return the layout of the problem as the only one, scaled and centred."""
-    y, energy = scaled(problem)
+def make_layouts(problem: Problem, settings: Settings) -> Layouts:
+    """Return the problem's layout, centred and scaled, as the only state of a run."""
+    y, energy = scale_to_lowest_energy(problem)
     moved = torch.from_numpy(y).to(problem.device)
     return Layouts(iter([State(0, 0, moved, energy=energy)]))
 
 
-def scaled(problem: Problem) -> tuple[NDArray[np.floating], float]:
-    """Return the layout (N, d) at the scale of the least energy of the game, and it."""
+def scale_to_lowest_energy(problem: Problem) -> tuple[NDArray[np.floating], float]:
+    """Return the layout (N, d), centred, at the scale of the game's least energy.
+
+    The second result is that energy.
+    """
     method, edges = get_method("game"), problem.edges
     y = np.ascontiguousarray(problem.layout, edges.weights.dtype)
     y, n = y - y.mean(axis=0), len(y)
     forces = CompiledForces(edges, method.attraction, method.kernel)
     repulsion = method.repulsion * method.lambda_scale(edges)
     objective = make_objective("landmarks", forces, repulsion, min(_SOURCES, n))
-    drawn = np.random.default_rng(problem.random_state).permutation(n)[:_SOURCES]
+    sampled = np.random.default_rng(problem.random_state).permutation(n)[:_SOURCES]
 
-    def energy(logarithm: float) -> float:
+    def energy_at_scale(logarithm: float) -> float:
         points = torch.from_numpy(y * y.dtype.type(math.exp(logarithm)))
-        return objective.energy(points, points[torch.from_numpy(drawn)])
+        return objective.energy(points, points[torch.from_numpy(sampled)])
 
     width = float(np.sqrt((y**2).sum(axis=1).mean()))
     middle, options = math.log(math.sqrt(n) / width), {"xatol": 0.01}
     bounds = middle - _ROOM, middle + _ROOM
-    minimum = minimize_scalar(energy, bounds=bounds, method="bounded", options=options)
+    minimum = minimize_scalar(
+        energy_at_scale, bounds=bounds, method="bounded", options=options
+    )
     return y * y.dtype.type(math.exp(minimum.x)), float(minimum.fun)
