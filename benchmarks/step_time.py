@@ -70,7 +70,7 @@ def seconds_of_transforms(shape: tuple[int, ...], dtype: Any) -> float:
 def floor_ms(game: Game, approximation: str) -> float:
     """Return the milliseconds that an iteration cannot do without."""
     forces = game.objective.forces
-    n_points, n_dims = game.y.positions.shape
+    n_points, n_dims = game.points.positions.shape
     n_ends = len(forces.edges.indices)
     n_bytes = 8 * n_ends + 4 * n_points * (1 + 6 * n_dims)
     division = seconds_of_a_division()
@@ -78,7 +78,7 @@ def floor_ms(game: Game, approximation: str) -> float:
         grid = forces.mesh._grid
         sums = seconds_of_transforms(grid.shape, grid.dtype)
     else:
-        sums = n_points * len(game.z.positions) * division
+        sums = n_points * len(game.landmarks.positions) * division
     return 1e3 * (sums + n_ends * division + n_bytes * seconds_of_a_byte())
 
 
@@ -94,7 +94,7 @@ def row(n_points: int, approximation: str, rounds: int) -> dict[str, Any]:
     next(states)
     with use_one_torch_thread():
         step = processor_ms(lambda: next(states), rounds)
-        points, landmarks = game.y.positions, game.z.positions
+        points, landmarks = game.points.positions, game.landmarks.positions
         objective = game.objective
         evaluation = processor_ms(
             lambda: objective.gradients(points, landmarks), rounds

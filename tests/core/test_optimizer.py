@@ -86,9 +86,9 @@ def test_a_landmark_that_comes_back_rests_where_it_is_put(make_problem):
     steps = game.apply_and_play(Settings(approximation="mesh", n_landmarks=9))
     next(steps)
     width = float(made.y.abs().max())
-    game.z.positions[3] = 1e4
-    game.z.velocity = torch.zeros_like(game.z.positions)
-    game.z.velocity[3] = 1e4
+    game.landmarks.positions[3] = 1e4
+    game.landmarks.velocity = torch.zeros_like(game.landmarks.positions)
+    game.landmarks.velocity[3] = 1e4
     for _ in range(COME_BACK + 1):
         next(steps)
-    assert float(game.z.positions[3].abs().max()) < 2 * width + 20
+    assert float(game.landmarks.positions[3].abs().max()) < 2 * width + 20

@@ -1,1 +1,1 @@
-"""The engine: neighbours, edges, start, game; it knows no files and no window."""
+"""The engine: neighbours, edges, start, game; it reads no files and opens no window."""

@@ -279,7 +279,7 @@ def find_setting_type(name: str) -> type[int] | type[float] | type[str]:
 
 
 def needs_new_run(before: Settings, after: Settings) -> bool:
-    """Return whether ``after`` differs from ``before`` in a setting of no steering."""
+    """Return whether ``after`` changes a setting that a running game cannot change."""
     return replace_steerable(before, after) != after
 
 

@@ -189,7 +189,7 @@ def compute_map_hash(
 
 
 def compute_share_above(values: NDArray[np.floating] | None, limit: float) -> float:
-    """Return the share of ``values`` above ``limit``, 0 to 1.
+    """Return the share of ``values`` (N,) above ``limit``, 0 to 1.
 
     NaN where ``values`` is None or begins with NaN, that is unknown.
     """

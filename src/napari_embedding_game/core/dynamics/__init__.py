@@ -1,1 +1,1 @@
-"""How the points move: the game, and how it is played and steered."""
+"""The movement of points: the game, its schedule, and the loop that runs it."""

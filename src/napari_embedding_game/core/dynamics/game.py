@@ -53,7 +53,7 @@ def compute_point_stiffness(edges: Edges) -> NDArray[np.floating]:
 
 
 class Game:
-    """Points ``y``, landmarks ``z``, and the game's position in its schedule."""
+    """The players ``points`` and ``landmarks``, and their position in the schedule."""
 
     objective: Objective
     _schedule: Schedule
@@ -62,8 +62,8 @@ class Game:
         self._problem = problem
         self._rng = np.random.default_rng(problem.random_state)
         warm = problem.warm_start
-        self.y = self._make_player(problem.layout)
-        self.z = self._make_player(
+        self.points = self._make_player(problem.layout)
+        self.landmarks = self._make_player(
             problem.layout[:0] if warm is None else warm.landmarks
         )
         self._iteration = problem.iteration
@@ -95,7 +95,7 @@ class Game:
         if forces:
             hand = AppliedForces(
                 forces,
-                self.y.positions,
+                self.points.positions,
                 n_components=self._problem.n_components,
                 memory_rows=self._problem.memory_rows,
                 iterations_left=self._schedule.n_iter - self._schedule.n_iter // 2,
@@ -120,7 +120,7 @@ class Game:
     def _apply_settings(self, settings: Settings) -> None:
         """Update schedule, landmarks and objective; raise InputError if unusable."""
         settings.validate()
-        schedule, n = resolve_schedule(settings), len(self.y.positions)
+        schedule, n = resolve_schedule(settings), len(self.points.positions)
         validate_point_count(settings, n)
         if settings.large_picture and self._large_picture is None:
             raise InputError(NO_LARGE_PICTURE)
@@ -128,7 +128,7 @@ class Game:
         self._sums, self._schedule = None, schedule
         self._set_landmark_count(min(settings.n_landmarks, n))
         self._update_objective(settings)
-        self.objective.update_landmarks(self.y.positions, self.z.positions)
+        self.objective.update_landmarks(self.points.positions, self.landmarks.positions)
 
     def _update_objective(self, settings: Settings) -> None:
         """Set the repulsion, and make a new objective where the method has changed."""
@@ -136,7 +136,7 @@ class Game:
         method, approx = resolve_method(settings.method, settings.approximation)
         self._repulsion = method.lambda_scale(edges) * resolve_repulsion(settings)
         # Sampling large data takes half a second: not for every change of settings.
-        request = settings.method, approx, len(self.z.positions)
+        request = settings.method, approx, len(self.landmarks.positions)
         if request != self._objective_request:
             self._objective_request = request
             functions, forces = (method.attraction, method.kernel), self._forces
@@ -149,7 +149,7 @@ class Game:
                 approx,
                 forces,
                 self._repulsion,
-                n_landmarks=len(self.z.positions),
+                n_landmarks=len(self.landmarks.positions),
                 random_state=problem.random_state,
                 aggregate=method.aggregate,
             )
@@ -158,24 +158,31 @@ class Game:
 
     def _set_landmark_count(self, n_landmarks: int) -> None:
         """Remove landmarks at random, or add landmarks at the positions of points."""
-        old, rows = self.z.positions, self._problem.memory_rows
+        old, rows = self.landmarks.positions, self._problem.memory_rows
         kept = np.arange(len(old))
         if n_landmarks < len(old):
             kept = np.sort(self._rng.choice(len(old), n_landmarks, replace=False))
         n_new = max(0, n_landmarks - len(old))
-        sampled = self._rng.choice(len(self.y.positions), n_new, replace=False)
+        sampled = self._rng.choice(len(self.points.positions), n_new, replace=False)
         sampled = sampled if rows is None else rows[sampled]
-        new = self.y.positions[torch.as_tensor(sampled, device=old.device)]
+        new = self.points.positions[torch.as_tensor(sampled, device=old.device)]
         stay = old[torch.as_tensor(kept, device=old.device)]
-        velocity, self.z = self.z.velocity, self._make_player(torch.cat([stay, new]))
+        velocity, self.landmarks = (
+            self.landmarks.velocity,
+            self._make_player(torch.cat([stay, new])),
+        )
         if velocity is not None:
-            self.z.velocity = torch.cat([velocity[kept], torch.zeros_like(new)])
+            self.landmarks.velocity = torch.cat([velocity[kept], torch.zeros_like(new)])
 
     def energy(self, state: State) -> float:
         """Return the present energy; keep its sums for the next step."""
         if self._sums is None:
-            self._sums = self.objective.compute_sums(self.y.positions, self.z.positions)
-        return self.objective.energy(self.y.positions, self.z.positions, self._sums)
+            self._sums = self.objective.compute_sums(
+                self.points.positions, self.landmarks.positions
+            )
+        return self.objective.energy(
+            self.points.positions, self.landmarks.positions, self._sums
+        )
 
     def _play_iterations(self) -> Iterator[State]:
         """Yield the present state, then move both players step by step to the end."""
@@ -183,7 +190,7 @@ class Game:
         while self._position < self._schedule.n_iter:
             schedule, momentum = self._schedule, self._schedule.momentum
             done = self._position / schedule.n_iter
-            y, z = self.y.positions, self.z.positions
+            y, z = self.points.positions, self.landmarks.positions
             sums = self._sums or self.objective.compute_sums(y, z)
             self._sums = None
             self.objective.repulsion = self._repulsion * schedule.repulsion_factor(done)
@@ -193,11 +200,15 @@ class Game:
                 self._large_picture.add_pull(y_gradient, y, z, self._picture_strength)
             factor = schedule.rate_factor(done)
             scale = self._stiffness if schedule.divides_by_stiffness else None
-            self.y.step(y_gradient, -factor * schedule.learning_rate, momentum, scale)
-            self.z.step(z_gradient, factor * schedule.landmark_learning_rate, momentum)
-            self.z.reset_velocity(self.objective.update_landmarks(y, z))
+            self.points.step(
+                y_gradient, -factor * schedule.learning_rate, momentum, scale
+            )
+            self.landmarks.step(
+                z_gradient, factor * schedule.landmark_learning_rate, momentum
+            )
+            self.landmarks.reset_velocity(self.objective.update_landmarks(y, z))
             if self._hand is not None:
-                self._hand.move_players(self.y, self.z)
+                self._hand.move_players(self.points, self.landmarks)
             self._position += 1
             self._iteration += 1
             yield self._make_state()
@@ -205,4 +216,6 @@ class Game:
     def _make_state(self) -> State:
         left = self._schedule.n_iter - self._position
         n_iter = self._iteration + left
-        return State(self._iteration, n_iter, self.y.positions, self.z.positions)
+        return State(
+            self._iteration, n_iter, self.points.positions, self.landmarks.positions
+        )

@@ -65,7 +65,7 @@ def pad_to_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
 
 @njit(**LANE_LOOP)
 def _block_repulsion(kernel, i, begin, end, zero, x, sources, weights, source_gradient):
-    """Return the sum of w k(|x - z_j|^2), j from ``begin`` on, and its gradient in x.
+    """Return the sum of w k(|x - z_j|^2) over a block of sources, and its x-gradient.
 
     Subtract each term's share of that gradient from ``source_gradient`` (d, M) unless
     None.  ``zero``: lanes of zeros, whose number divides ``end - begin``; ``i``: the
@@ -104,7 +104,7 @@ def _block_repulsion(kernel, i, begin, end, zero, x, sources, weights, source_gr
 
 @njit(**INSIDE)
 def _row_repulsion(kernel, i, count, x, sources, weights, source_gradient):
-    """Return what :func:`_block_repulsion` returns for the first ``count`` z."""
+    """Return the sum of w k over the first ``count`` sources, and its gradient in x."""
     zero, aligned_end = sources.dtype.type(0), count - count % WIDE
     lanes = broadcast(zero, WIDE)
     main = _block_repulsion(

@@ -1,4 +1,4 @@
-"""Which points are pushed off the map, and how far (paper 4, section 3).
+"""Compute pressure: how far the energy pushes points off the map (paper 4, section 3).
 
 Give one point an extra coordinate h, perpendicular to the map, with all others at 0:
 the h of the lowest energy is the point's pressure.  With u = h^2,

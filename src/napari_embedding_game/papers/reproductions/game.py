@@ -312,11 +312,11 @@ def track_approximation(
         for state in states
         if state.iteration in iterations
     ]
-    y = game.y.positions.numpy()
+    y = game.points.positions.numpy()
     return {
         **pd.DataFrame(rows).to_dict("list"),
         "layout": y,
-        "landmarks": game.z.positions.numpy(),
+        "landmarks": game.landmarks.positions.numpy(),
         "labels": labels,
         "distinct": share_of_distinct_spots(y),
         "occupancy": occupancy(y),
