@@ -189,7 +189,7 @@ class Objective:
         return self._relocate_lost_landmarks(self._sample_points(points), landmarks)
 
     def repulsion_field(self, points: Tensor, landmarks: Tensor) -> RepulsionField:
-        """Return one point's repulsion energy as a field; its sources are all points."""
+        """Return the repulsion energy of one point as a field of all points."""
         # S counts each pair twice.
         return self._make_field(points, 2.0, points, landmarks, share=1.0)
 
