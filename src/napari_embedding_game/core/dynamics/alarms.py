@@ -87,10 +87,10 @@ def find_alarm(
         heap = "The points lie in one heap, too close to be told apart"
         return _make_alarm_with_remedy(heap, settings, advice, stronger)
     approximation = resolve_approximation(settings)
-    if approximation == "mesh" and (
-        coarse := _find_coarse_grid_alarm(embedding, settings)
-    ):
-        return coarse
+    if approximation == "mesh":
+        coarse = _find_coarse_grid_alarm(embedding, settings)
+        if coarse:
+            return coarse
     if landmarks is None or approximation != "landmarks":
         return Alarm()
     n = len(landmarks)

@@ -140,9 +140,8 @@ def play(
                 driver.steer(steer)
                 begun, most = driver.state.iteration, frame_iterations
                 if not steer.look:
-                    driver.move_points(
-                        (most(begun) if callable(most) else most) or math.inf
-                    )
+                    max_iterations = most(begun) if callable(most) else most
+                    driver.move_points(max_iterations or math.inf)
                     if driver.state.iteration == begun:
                         return
                 snapshot = driver.take_snapshot(steer.look)
@@ -186,7 +185,8 @@ class _Driver:
     def steer(self, steer: Steer) -> None:
         """Apply the settings and forces of ``steer`` to the running game.
 
-        Raises InputError if the method is no game, or cannot use the settings.
+        A method that is no game ignores settings.  Raises InputError for forces on such
+        a method, and for settings that the running game cannot use.
         """
         settings = steer.settings or self._settings
         if isinstance(self.mover, Game):
