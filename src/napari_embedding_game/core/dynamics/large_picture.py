@@ -79,8 +79,10 @@ class LargePicture:
         pull = strength * self._pull
         if gradient.device.type == "cpu":
             force = gradient.numpy()
-            work = len(pull), force.size
-            run_blocks(_add_pull_to_groups, *work, *self._groups, pull, force)
+            begins, order = self._groups
+            run_blocks(
+                _add_pull_to_groups, len(pull), force.size, begins, order, pull, force
+            )
         else:
             self._add_pull_by_torch(gradient, pull)
 
@@ -111,15 +113,16 @@ def mean_rows_by_group(
 ) -> NDArray[np.float64]:
     """Return the mean of each group's ``rows`` (N, p), (L, p); 0 for empty groups."""
     means = np.zeros((len(groups[0]) - 1, rows.shape[1]))
-    run_blocks(_write_group_means, len(means), rows.size, *groups, rows, means)
+    begins, order = groups
+    run_blocks(_write_group_means, len(means), rows.size, begins, order, rows, means)
     return means
 
 
 def compute_pairwise_distances(positions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the Euclidean distances (L, L) between positions (L, p)."""
     distances = np.empty((len(positions), len(positions)))
-    work = len(positions), distances.size * positions.shape[1]
-    run_blocks(_write_distances, *work, positions, distances)
+    work = distances.size * positions.shape[1]
+    run_blocks(_write_distances, len(positions), work, positions, distances)
     return distances
 
 

@@ -73,15 +73,26 @@ class Player:
         points, force = (each.view(-1).numpy() for each in (self.positions, gradient))
         velocity = self._get_velocity(momentum)
         sums = np.empty(count_chunks(n))
-        work = len(sums), points.size
-        stiffness_array = None if stiffness is None else stiffness.numpy()
         run_blocks(
-            divide_rows_and_sum_squares, *work, width, force, stiffness_array, sums
+            divide_rows_and_sum_squares,
+            len(sums),
+            points.size,
+            width,
+            force,
+            None if stiffness is None else stiffness.numpy(),
+            sums,
         )
-        rms = root_mean_square(sums, force)
-        speeds = None if velocity is None else velocity.view(-1).numpy()
-        rate_and_gain = rate, 1.0 - momentum
-        run_blocks(move_points, *work, width, force, rms, rate_and_gain, speeds, points)
+        run_blocks(
+            move_points,
+            len(sums),
+            points.size,
+            width,
+            force,
+            root_mean_square(sums, force),
+            (rate, 1.0 - momentum),
+            None if velocity is None else velocity.view(-1).numpy(),
+            points,
+        )
 
     def reset_velocity(self, rows: Tensor | None) -> None:
         """Set the velocity of ``rows`` to 0; do nothing for None."""
