@@ -73,7 +73,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     assert len(dock.controller.scene.map_layers.points.data) == 60
     assert named(session, "T cells") == cells
     assert session.clusters.undo_label
-    (other,) = dock.data_controls.breadcrumb.parts.menu().actions()
+    (other,) = dock.data_controls.breadcrumb.child_maps_button.menu().actions()
     other.trigger()
     assert spaces.value == "obsm['X_other']"
     assert named(session, "T cells") == cells
@@ -94,7 +94,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     qtbot.waitUntil(lambda: session.state == "finished")
     n_inside = len(session.dataset.obs)
     dock.data_controls.breadcrumb.buttons[0].click()
-    (part,) = dock.data_controls.breadcrumb.parts.menu().actions()
+    (part,) = dock.data_controls.breadcrumb.child_maps_button.menu().actions()
     assert part.text() == f"T && NK ({n_inside} points)"  # else Qt shows no "&"
     way, whole = dock.data_controls.breadcrumb, session.snapshot.embedding
     session.selection.select_points(np.arange(3))
@@ -114,17 +114,17 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     back.click()
     assert way.buttons == []
     np.testing.assert_allclose(layers.points.data, layers.to_world(whole), atol=1e-3)
-    _, again = way.parts.menu().actions()
+    _, again = way.child_maps_button.menu().actions()
     assert again.text() == "25 points (25 points)"
     again.trigger()
-    assert way.parts.isHidden()
+    assert way.child_maps_button.isHidden()
     assert named(session, "naive") == cells
     dock.data_fold.set_expanded(True)
     panel.numbers["min_genes"].value = 19  # which leaves out the same cells
     load(panel.apply_button.click)
     way.buttons[0].click()
     assert panel.numbers["min_genes"].value == 19
-    way.parts.menu().actions()[1].trigger()
+    way.child_maps_button.menu().actions()[1].trigger()
     panel.numbers["n_comps"].value = 6
     load(panel.apply_button.click)
     assert session.dataset.X.shape == (25, 6)
@@ -239,7 +239,7 @@ def test_the_title_of_a_map_between_others_can_be_read(play, qtbot, dock, sessio
     dock.resize(dock.minimumWidth(), 800)
     dock.show()
     QApplication.processEvents()
-    assert way.parts.isVisible()
+    assert way.child_maps_button.isVisible()
     wide = way.current.fontMetrics().horizontalAdvance
     assert way.current.width() >= wide(way.current.text()[:10])
 
