@@ -422,7 +422,9 @@ def test_closing_goes_on_whatever_one_part_raises(
 
     told = []
     dock.workspace.trouble.connect(told.append)
-    monkeypatch.setattr(dock.controller.session_store._autosave, "make_save_job", broken)
+    monkeypatch.setattr(
+        dock.controller.session_store._autosave, "make_save_job", broken
+    )
     monkeypatch.setattr(dock.controller.reading, "close", broken)
     dock.close()
     assert len(told) == 1
