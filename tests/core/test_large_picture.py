@@ -150,7 +150,7 @@ def test_a_graphics_card_adds_what_the_processor_adds():
         picture.add_pull(gradient, y, z, 2.0)
         if by_torch:
             gradient = torch.ones_like(y)
-            picture._add_by_torch(gradient, 2.0 * picture._pull)
+            picture._add_pull_by_torch(gradient, 2.0 * picture._pull)
         found.append(gradient.numpy())
     np.testing.assert_allclose(*found, rtol=1e-6)
     assert np.ptp(found[0]) > 0.1
