@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +28,12 @@ from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.clusters import build_merge_tree, landmark_graph
-from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
+from napari_embedding_game.core.inspect.firmness import (
+    measure_cuts,
+    suggest_n_clusters,
+)
 from napari_embedding_game.core.inspect.merge_tree import MergeTree
+from napari_embedding_game.core.inspect.separation import measure_separation
 from shared import Input, arguments, finish, grown, load, median, report, timed
 
 N_CLUSTERS = {"pbmc": (6, 8, 10), "covid": (6, 8, 10), "digits": (8, 10, 12)}
@@ -209,7 +214,7 @@ GROUPED = ["pbmc", "ifnb", "covid", "digits", "mnist 2000", "mnist", "coil20"]
 GROUPED += ["newsgroups", "words"]
 MNIST_ROWS = 10_000
 RESOLUTIONS = np.geomspace(0.05, 3, 20)
-PARTS = "how many clusters are firm: all, or 'one group', 'time', names of data"
+PARTS = "how many are firm: all, or 'one group', 'power', 'time', names of data"
 
 
 def simulated(name: str) -> Input:
@@ -219,29 +224,86 @@ def simulated(name: str) -> Input:
     return Input(name, components(found), np.repeat(np.arange(len(sizes)), sizes))
 
 
-def one_group(kind: str, n_rows: int, seed: int) -> np.ndarray:
-    """Return rows of one group, (N, 50)."""
-    rng = np.random.default_rng(seed)
-    if kind == "negative binomial":
-        return components(counts([n_rows], {}, rng))
-    scales = np.ones(50)
-    if kind == "long Gaussian":
-        scales[:3] = 5, 3, 2
-    return (scales * rng.normal(size=(n_rows, 50))).astype(np.float32)
+def sample_ball(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Return rows (n, 8) that are uniform in a ball."""
+    rows = rng.normal(size=(n, 8))
+    lengths = rng.random((n, 1)) ** (1 / 8)
+    return rows * lengths / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def sample_along_line(along: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return rows (n, 8): their first column is given, the others are Gaussian."""
+    return np.column_stack([along, rng.normal(size=(len(along), 7))])
+
+
+def sample_half_circle(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Return rows (n, 8) along half a circle of radius 10, with noise of 1."""
+    angle = np.pi * rng.random(n)
+    circle = 10 * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.column_stack([circle, np.zeros((n, 6))]) + rng.normal(size=(n, 8))
+
+
+WIDE = np.array([6, 3, 2, 1, 1, 1, 1, 1])
+SINGLE_GROUPS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "Gaussian": lambda r, n: r.normal(size=(n, 8)),
+    "long Gaussian": lambda r, n: r.normal(size=(n, 8)) * WIDE,
+    "Gaussian of 50 columns": lambda r, n: r.normal(size=(n, 50)),
+    "exponential": lambda r, n: r.exponential(size=(n, 8)),
+    "gamma of shape 4": lambda r, n: r.gamma(4, 0.5, (n, 8)),
+    "Laplace": lambda r, n: r.laplace(size=(n, 8)),
+    "logistic": lambda r, n: r.logistic(size=(n, 8)) * WIDE,
+    "uniform in a cube of 3": lambda r, n: r.random((n, 3)),
+    "uniform in a cube of 5": lambda r, n: r.random((n, 5)),
+    "uniform in a ball": sample_ball,
+    "uniform in a simplex": lambda r, n: r.dirichlet(np.ones(6), n)[:, :5],
+    "even line": lambda r, n: sample_along_line(20 * r.random(n), r),
+    "density falls along a line": lambda r, n: sample_along_line(
+        12 * np.sqrt(r.random(n)), r
+    ),
+    "not log-concave: negative binomial": lambda r, n: components(counts([n], {}, r)),
+    "not log-concave: t with 3 degrees": lambda r, n: r.standard_t(3, (n, 8)),
+    "not log-concave: half circle": sample_half_circle,
+}
+"""One group of n rows each; the first thirteen have a log-concave density."""
 
 
 def divided(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Count the draws of one group of which any division is called firm."""
-    rows, sizes = [], (500,) if args.quick else (500, 1_500, 5_000)
-    for kind in ("Gaussian", "long Gaussian", "negative binomial"):
+    """Count the samples of one group of which any division is called firm."""
+    rows, sizes = [], (300,) if args.quick else (300, 1_000, 5_000)
+    for kind, sample in SINGLE_GROUPS.items():
         row: dict[str, Any] = {"one group": kind}
         for n_rows in sizes:
             n_divided = 0
             for seed in range(args.draws):
-                X = one_group(kind, n_rows, seed)
+                X = sample(np.random.default_rng([seed, n_rows]), n_rows)
+                X = X.astype(np.float32)
                 played = game(X, build_edges(knn_graph(X), "mixed"), seed)
-                n_divided += any(cut.is_firm for cut in firm_cuts(X, *played))
+                n_divided += any(cut.is_firm for cut in measure_cuts(X, *played))
             row[f"{n_rows:,} rows"] = f"{n_divided} of {args.draws}"
+        rows.append(row)
+    return rows
+
+
+def power(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Count the pairs of Gaussian groups of 1,000 rows together that are two groups.
+
+    Of ten columns one tells them apart; the best rule knows their shares of the rows.
+    """
+    from scipy.stats import norm
+
+    rows = []
+    for ratio in (1, 5, 20):
+        n_smaller = 1_000 // (1 + ratio)
+        row: dict[str, Any] = {"rows": f"{n_smaller} and {1_000 - n_smaller}"}
+        for accuracy in (0.9, 0.95, 0.98, 0.99, 0.999):
+            found = []
+            for seed in range(args.draws):
+                X = np.random.default_rng([seed, ratio]).normal(size=(1_000, 10))
+                X[:n_smaller, 0] += 2 * norm.ppf(accuracy)
+                groups = np.arange(n_smaller), np.arange(n_smaller, 1_000)
+                found.append(measure_separation(X, *groups, random_state=seed))
+            two, gap = (sum(f.is_firm for f in found), sum(f.has_gap for f in found))
+            row[f"accuracy {accuracy}"] = f"{two}, {gap} with a gap"
         rows.append(row)
     return rows
 
@@ -259,9 +321,9 @@ def suggestion(data: Input, n_seeds: int) -> dict[str, Any]:
     found: dict[str, list[Any]] = {}
     for seed in range(n_seeds):
         played = game(data.X, weighted, seed)
-        cuts, seconds = timed(lambda one=played: list(firm_cuts(data.X, *one)))
+        cuts, seconds = timed(lambda one=played: list(measure_cuts(data.X, *one)))
         tree, _, labels = played
-        marked = suggested(cuts) or (1,)
+        marked = suggest_n_clusters(cuts) or (1,)
         scores = [score(tree.cut(n)[labels]) for n in range(1, len(cuts) + 2)]
         usual = leiden.at(1.0, seed)
         tried = [score(leiden.at(resolution, seed)) for resolution in RESOLUTIONS]
@@ -293,7 +355,10 @@ def firm(args: argparse.Namespace) -> None:
         return part in args.firm or not args.firm
 
     if is_asked("one group"):
-        report("Draws of one group that are divided firmly", divided(args), args)
+        report("Samples of one group that are divided firmly", divided(args), args)
+    if is_asked("power"):
+        title = f"Pairs of groups, of {args.draws}, that are called two"
+        report(title, power(args), args)
     rows = []
     for name in filter(is_asked, (*SIMULATED, *GROUPED)):
         data = simulated(name) if name in SIMULATED else load(name, args)
@@ -307,7 +372,7 @@ def firm(args: argparse.Namespace) -> None:
     for n_rows in () if data is None or args.quick else (10_000, 100_000):
         X = grown(data, n_rows).X
         played = game(X, build_edges(knn_graph(X), "mixed"), 0)
-        _, taken = timed(lambda x=X, one=played: list(firm_cuts(x, *one)))
+        _, taken = timed(lambda x=X, one=played: list(measure_cuts(x, *one)))
         rows.append({"cells": n_rows, "seconds": median(taken)})
     report("How long it takes", rows, args)
 

@@ -341,12 +341,12 @@ def test_numbers_of_clusters_and_two_groups_are_firm_or_not(cells):
     tl.embedding_game(cells, n_clusters=4, use_rep="X_pca", **QUICK)
     table = tl.firmness(cells)
     assert table.index[0] == 2
-    assert set(table) == {"parted", "firm", "apart", "p"}
+    assert set(table) == {"parted", "firm", "gap", "depth", "p"}
     n_kinds = cells.obs["kind"].nunique()
     assert table.attrs["suggested"] == (n_kinds,)
     assert table["firm"].sum() == n_kinds - 1
     a, b = (cells.obs["kind"] == kind for kind in "ab")
-    assert str(tl.are_two(cells, a, b)).startswith("Two groups: ")
+    assert str(tl.are_two(cells, a, b)).startswith("A gap lies between them: ")
     with pytest.raises(InputError, match="both groups"):
         tl.are_two(cells, a, a)
     with pytest.raises(InputError, match="each of the 150 cells"):

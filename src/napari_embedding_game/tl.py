@@ -44,13 +44,15 @@ from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.clusters import build_merge_tree, landmark_graph
 from napari_embedding_game.core.inspect.firmness import (
-    Separation,
-    firm_cuts,
-    separation,
-    suggested,
+    measure_cuts,
+    suggest_n_clusters,
 )
 from napari_embedding_game.core.inspect.map_comparison import measure_kept_neighbors
 from napari_embedding_game.core.inspect.markers import MarkerMethod, markers
+from napari_embedding_game.core.inspect.separation import (
+    Separation,
+    measure_separation,
+)
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.columns import KEY, share_text
 from napari_embedding_game.data.dataset import is_pairwise_space
@@ -487,8 +489,9 @@ def firmness(
     """Test how firm each number of clusters of a map is.
 
     Each number of clusters divides one cluster of the next smaller number, along the
-    merge tree of the map's landmarks.  The two parts are compared with the halves of
-    simulated cells that are one group, found in the same way.
+    merge tree of the map's landmarks.  The division is firm if cells are missing where
+    its two parts meet, next to what any single group has there, skewed and flat groups
+    included.
 
     Parameters
     ----------
@@ -503,10 +506,11 @@ def firmness(
     -------
     DataFrame
         Indexed by the number of clusters, from 2 on.  "parted": number of cells of the
-        smaller part.  "firm": whether this number of clusters is firm.  "apart": 1
-        minus the ratio of observed to expected edges between the parts; NaN where the
-        divided cluster is too small, or was found to be one group.  "p": probability
-        that halves of one group are so far apart.  ``attrs["suggested"]``: the coarse
+        smaller part.  "firm": whether this number of clusters is firm.  "p":
+        probability that as many cells are missing in a sample of one group.  "depth":
+        share of the cells that are missing where the parts meet, 0 to 1.  "gap":
+        whether fewer cells are there than on both sides of it.  "p" and "depth" are NaN
+        where a part is too small to be tested.  ``attrs["suggested"]``: the coarse
         number, which is firm and has the highest modularity over the widest range of
         resolutions, and the fine number, the last that is firm up to resolution 1; only
         one number where both are equal.
@@ -519,17 +523,18 @@ def firmness(
     nearest = build_edges(knn_graph(X, metric=metric), "mixed")
     graph = landmark_graph(nearest, labels, len(landmarks))
     tree = build_merge_tree(graph, np.bincount(labels, minlength=len(landmarks)))
-    cuts = list(firm_cuts(X, tree, graph, labels, metric=metric))
-    asked = [cut.separation for cut in cuts]
+    cuts = list(measure_cuts(X, tree, graph, labels, metric=metric))
+    tested = [cut.separation for cut in cuts]
     columns = {
         "parted": [cut.n_parted for cut in cuts],
         "firm": [cut.is_firm for cut in cuts],
-        "apart": [np.nan if one is None else one.distance for one in asked],
-        "p": [np.nan if one is None else one.p for one in asked],
+        "gap": [each is not None and each.has_gap for each in tested],
+        "depth": [np.nan if each is None else each.depth for each in tested],
+        "p": [np.nan if each is None else each.p for each in tested],
     }
     index = pd.Index([cut.n_clusters for cut in cuts], name="clusters")
     table = pd.DataFrame(columns, index)
-    table.attrs["suggested"] = suggested(cuts)
+    table.attrs["suggested"] = suggest_n_clusters(cuts)
     return table
 
 
@@ -539,8 +544,10 @@ def are_two(
     """Test whether two groups of cells are distinct, or parts of one group.
 
     Groups that were found in the same data always differ, and p-values of markers
-    between them are too small.  So the groups are compared with the halves of simulated
-    cells that are one group, found in the same way.
+    between them are too small.  So the cells are scored along the line from one group
+    to the other, by a discriminant that other cells have taught.  The groups are two if
+    more cells are missing where they meet than in any single group with a log-concave
+    density (Gaussian, skewed, flat).  Bent groups fail: the ends of an arc are two.
 
     Parameters
     ----------
@@ -554,7 +561,10 @@ def are_two(
     Returns
     -------
     Separation
-        With ``is_firm``, ``p`` and ``distance``; its ``str()`` is the answer in words.
+        Its ``str()`` is the answer in words.  ``p``: probability that as many cells are
+        missing in a sample of one group; ``is_firm``: p < 0.01; ``depth``: share of the
+        cells that are missing where the groups meet, 0 to 1; ``has_gap``: whether fewer
+        cells are there than on both sides of it (dip test at 0.01).
 
     Raises
     ------
@@ -566,7 +576,7 @@ def are_two(
         raise InputError("Some cells are in both groups: leave them out of one.")
     X, metric = _read_space_and_metric(adata, use_rep, adata.uns.get(KEY, {}))
     rows = np.flatnonzero(first), np.flatnonzero(second)
-    return separation(X, *rows, metric=metric)
+    return measure_separation(X, *rows, metric=metric)
 
 
 def _to_mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:

@@ -11,7 +11,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.quality import dataset_and_settings_of_map
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.firmness import Cut, Separation
+    from napari_embedding_game.core.inspect.firmness import Cut
+    from napari_embedding_game.core.inspect.separation import Separation
     from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
     from napari_embedding_game.session.session import Session
 
@@ -57,16 +58,21 @@ def firmness_job(
     X, labels, metric = data[0].X, snapshot.labels, data[1].metric
 
     def find() -> Generator[Firmness, None, Firmness]:
-        from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
+        from napari_embedding_game.core.inspect.firmness import (
+            measure_cuts,
+            suggest_n_clusters,
+        )
 
         cuts: tuple[Cut, ...] = ()
         cut_from = X, merging.tree, merging.graph, labels
-        coming = firm_cuts(*cut_from, metric=metric, max_clusters=MAX_CLUSTERS)
+        coming = measure_cuts(*cut_from, metric=metric, max_clusters=MAX_CLUSTERS)
         while True:
             with COMPUTING:
                 cut = next(coming, None)
             if cut is None:
-                return Firmness(merging, cuts, suggested(cuts), is_complete=True)
+                return Firmness(
+                    merging, cuts, suggest_n_clusters(cuts), is_complete=True
+                )
             cuts = (*cuts, cut)
             yield Firmness(merging, cuts)
 
@@ -86,16 +92,16 @@ def separation_job(
         raise DataError("Select two clusters of a map to compare them.")
     if dataset.is_distances:
         raise DataError(
-            "These data are distances, from which no other rows can be simulated: "
+            "These data are distances, which do not tell what lies between two groups: "
             "open the rows that they were made of."
         )
     X, metric = dataset.X, session.map_settings.metric
     first, second = (clustering.rows_in_cluster(cluster) for cluster in clusters)
 
     def find() -> Any:
-        from napari_embedding_game.core.inspect.firmness import separation
+        from napari_embedding_game.core.inspect.separation import measure_separation
 
         with COMPUTING:
-            return separation(X, first, second, metric=metric)
+            return measure_separation(X, first, second, metric=metric)
 
     return find

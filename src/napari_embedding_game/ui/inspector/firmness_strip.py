@@ -15,8 +15,8 @@ SIDES = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
 USE_TEXTS = ((), ("Use the suggested {}",), ("Use {} (coarse)", "Use {} (fine)"))
 """Texts below the bars, left and right, by how many numbers are suggested."""
 FIRM = (
-    "{n} clusters: firm. The two parts of what is divided here are further apart than "
-    "the halves of one group (p = {p:.1g})."
+    "{n} clusters: firm. Where the two parts meet that this number divides, the data are "
+    "{depth:.0%} sparser than those of one group would be (p = {p:.1g})."
 )
 NOT_FIRM = "{n} clusters: not firm. What is divided here may be one group, or is small."
 SUGGESTED = " Suggested, {}. Click to choose it."
@@ -24,8 +24,8 @@ COARSE = "coarse: of highest modularity over the widest range of resolutions"
 FINE = "fine: the last firm number up to resolution 1 of modularity"
 NONE_FIRM = "No firm number: maybe one group."
 WHAT = (
-    "Taller is firmer: how far apart the two parts are that this number divides, next "
-    "to halves of one simulated group."
+    "Taller bars are firmer: fewer points lie between the two parts that the number "
+    "divides, next to what any single group has there."
 )
 
 
@@ -64,7 +64,8 @@ class FirmnessStrip(QWidget):
             return ""
         sentence = NOT_FIRM.format(n=n_clusters)
         if cut.is_firm and cut.separation is not None:
-            sentence = FIRM.format(n=n_clusters, p=max(cut.separation.p, 1e-4))
+            depth, p = cut.separation.depth, max(cut.separation.p, 1e-4)
+            sentence = FIRM.format(n=n_clusters, depth=depth, p=p)
         for number, use in zip(self._suggested[::-1], (FINE, COARSE), strict=False):
             sentence += SUGGESTED.format(use) if number == n_clusters else ""
         return sentence
@@ -90,7 +91,7 @@ class FirmnessStrip(QWidget):
         for cut in cuts:
             height, middle = 1.0, self.find_bar_middle(cut.n_clusters)
             if cut.is_firm and cut.separation is not None:
-                height = MIN_BAR + (MAX_BAR - MIN_BAR) * cut.separation.beyond
+                height = MIN_BAR + (MAX_BAR - MIN_BAR) * cut.separation.depth
             width = max(2.0, self._find_bar_width() - 2)
             bar = QRectF(middle - width / 2, MAX_BAR - height, width, height)
             color = line if cut.is_firm else dim

@@ -11,10 +11,11 @@ from napari_embedding_game.ui.style.layouts import push_button, vertical_box
 from napari_embedding_game.ui.tasks.errors import call_or_show_error
 from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 
-ASK, LOOKING = "Are these two one group?", "Simulating one group and dividing it …"
+ASK, LOOKING = "Are these two one group?", "Looking at what lies between them …"
 TIP = (
-    "Compares how far apart they are in the data with the halves of simulated groups "
-    "that are one. Two may still be two samples, or ends of a development."
+    "Tests whether points are missing where the two meet in the data, next to what any "
+    "single group has there. Two groups may still be two samples, or ends of a bent "
+    "development."
 )
 
 

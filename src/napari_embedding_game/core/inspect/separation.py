@@ -1,0 +1,241 @@
+"""Whether two groups of rows are one, by the rows that are missing between them.
+
+Any rule divides any cloud, and its parts differ.  So rows are scored along the line
+from one group to the other, by a discriminant that was learned from other rows.  If
+both groups together have a log-concave density, as single Gaussian, skewed or flat
+groups have, then so have the scores.  The two are one group unless more rows are
+missing where they meet, next to the closest log-concave histogram, than are missing
+anywhere in samples of that histogram.  Bent groups are not log-concave: the ends of an
+arc count as two groups.  ``docs/believing.md`` has the figures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.rows import Rows
+from napari_embedding_game.core.inspect.dip import has_two_modes
+from napari_embedding_game.core.inspect.log_concave import (
+    find_emptiest_interval,
+    fit_log_concave,
+)
+
+ALPHA = 0.01
+"""Probability below which two groups are two."""
+MIN_ROWS, MAX_ROWS = 10, 3_000
+"""Rows that a group must have; rows of both together that are compared."""
+MAX_COLUMNS = 50
+"""Columns that are compared; of rows with more the principal components."""
+_SPLITS, _BINS, _WINDOW = 5, 60, (-1.0, 2.0)
+"""Of the rows into halves; of the histogram of scores, and its ends: the groups' means
+are at 0 and 1."""
+_MIN_SAMPLES, _MAX_SAMPLES, _CLEARLY_ONE = 5, 40, 0.25
+"""Samples of the fitted histogram; probability above which no more are taken."""
+_LEAST_EVIDENCE, _LEAST_SPREAD = 0.1, 0.1
+"""Evidence that counts as none, and standard deviation of its logarithm."""
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """Whether two groups of rows are one group, and what lies between them."""
+
+    p: float
+    """Probability that as many rows are missing in a sample of one group."""
+    depth: float
+    """Share of the rows of one group that are missing where the two meet, 0 to 1."""
+    has_gap: bool
+    """Whether there are fewer rows where the two meet than on both sides of it."""
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether these are two groups, at ``ALPHA``."""
+        return self.p < ALPHA
+
+    def __str__(self) -> str:
+        """Return the answer to "Are these two one group?"."""
+        answer = (_GAP if self.has_gap else _NO_GAP) if self.is_firm else _ONE_GROUP
+        return answer.format(depth=self.depth, p=max(self.p, 1e-4))
+
+
+_DEPTH = (
+    "where they meet, the data are {depth:.0%} sparser than those of one group would "
+    "be (p = {p:.1g})"
+)
+_GAP = f"A gap lies between them: {_DEPTH}."
+_NO_GAP = (
+    f"Different, but without a gap: {_DEPTH}, yet no sparser than on either side. They "
+    "may be stages of one development."
+)
+_ONE_GROUP = (
+    "Not told apart: they may be one group (p = {p:.1g}). Markers of one against the "
+    "other may only show where the line was drawn, however small their p-values are."
+)
+
+
+def measure_separation(
+    X: Any,
+    first: NDArray[np.integer],
+    second: NDArray[np.integer],
+    *,
+    metric: str = "euclidean",
+    alpha: float = ALPHA,
+    random_state: int = 0,
+) -> Separation:
+    """Return whether two groups of rows of ``X`` (N, D) are one group.
+
+    ``first``, ``second`` (m,) and (n,): their rows; of more than ``MAX_ROWS`` so many
+    are sampled, each group as many as it has a share.  ``metric``: for "cosine" and
+    "correlation" rows are brought to the same length, for the latter less their mean;
+    for any other, they are compared as they are.
+    ``alpha``: more is simulated where it is not clear on which side of it ``p`` is.
+
+    InputError: a group has fewer than ``MIN_ROWS`` rows, or of those that are sampled.
+    """
+    rng, groups = np.random.default_rng(random_state), (first, second)
+    share = min(1.0, MAX_ROWS / (len(first) + len(second)))
+    counts = [round(share * len(rows)) for rows in groups]
+    if min(counts) < MIN_ROWS:
+        raise InputError(
+            f"The smaller group has {min(counts)} of the rows that are compared: "
+            f"choose groups of {ceil(MIN_ROWS / share):,} rows or more."
+        )
+    pairs = zip(groups, counts, strict=True)
+    sampled = np.concatenate([rng.choice(rows, n, replace=False) for rows, n in pairs])
+    is_second = np.arange(len(sampled)) >= counts[0]
+    scores = _score_along_line(_to_columns(X[sampled], metric), is_second, rng)
+    if scores is None:
+        return Separation(1.0, 0.0, False)
+    p, depth = _test_scores(scores, is_second, alpha, rng)
+    return Separation(p, depth, p < ALPHA and _has_gap(scores, is_second))
+
+
+def _to_columns(rows: Any, metric: str) -> FloatArray:
+    """Return rows as (m, C) centred numbers, C at most ``MAX_COLUMNS``."""
+    if metric in ("cosine", "correlation"):
+        rows = Rows(rows, metric)[:]
+    matrix = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+    points: FloatArray = matrix.astype(np.float64)
+    points -= points.mean(axis=0)
+    if points.shape[1] <= MAX_COLUMNS:
+        return points
+    from sklearn.decomposition import PCA
+
+    n_columns = min(MAX_COLUMNS, len(points) - 1)
+    pca = PCA(n_columns, svd_solver="randomized", random_state=0)
+    return np.asarray(pca.fit_transform(points))
+
+
+def _score_along_line(
+    points: FloatArray, is_second: BoolArray, rng: np.random.Generator
+) -> FloatArray | None:
+    """Return where rows (m,) lie between the means of the groups, at 0 and 1.
+
+    The mean of ``_SPLITS`` linear discriminants, each learned from the half of the rows
+    that the row is not in.  None where the means of the groups are the same.
+    """
+    scores = np.zeros(len(points))
+    for _ in range(_SPLITS):
+        is_first_half = np.empty(len(points), bool)
+        for group in (is_second, ~is_second):
+            rows = np.flatnonzero(group)
+            is_first_half[rng.permutation(rows)] = np.arange(len(rows)) % 2 == 0
+        for half in (is_first_half, ~is_first_half):
+            learned = _learn_direction(
+                points[half & ~is_second], points[half & is_second]
+            )
+            if learned is None:
+                return None
+            origin, direction = learned
+            scores[~half] += (points[~half] - origin) @ direction
+    return scores / _SPLITS
+
+
+def _learn_direction(
+    first: FloatArray, second: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the first group's mean (C,) and Fisher's discriminant direction (C,).
+
+    The direction maps the way from the first mean to the second one to 1.  The
+    covariance inside of the groups is shrunk as by Ledoit and Wolf (2004).
+    """
+    from sklearn.covariance import ledoit_wolf
+
+    mean, way = first.mean(axis=0), second.mean(axis=0) - first.mean(axis=0)
+    inside = np.vstack([first - mean, second - mean - way])
+    covariance, _ = ledoit_wolf(inside, assume_centered=True)
+    scale = np.trace(covariance) / len(way) + way @ way
+    if not way @ way > 1e-12 * scale:
+        return None
+    covariance += 1e-9 * scale * np.eye(len(way))  # where columns are constant
+    direction = np.linalg.solve(covariance, way)
+    return mean, direction / (direction @ way)
+
+
+def _test_scores(
+    scores: FloatArray, is_second: BoolArray, alpha: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return p and the share of missing rows of scores (m,) where the groups meet.
+
+    The logarithm of the evidence is compared with those of samples (t-distribution).
+    Samples may lack their rows anywhere between the means, since the border was chosen
+    from the same rows that are tested.
+    """
+    is_seen = (scores > _WINDOW[0]) & (scores < _WINDOW[1])
+    ends = scores[is_seen].min(), scores[is_seen].max()
+    counts, edges = np.histogram(scores[is_seen], _BINS, ends)
+    begin = max(int(np.searchsorted(edges, 0.0)) - 1, 0)
+    end = min(int(np.searchsorted(edges, 1.0)), _BINS)
+    of_second, _ = np.histogram(scores[is_seen & is_second], _BINS, ends)
+    border = _find_border(counts - of_second, of_second, begin, end)
+    n, probabilities = int(counts.sum()), fit_log_concave(counts)
+    found = find_emptiest_interval(counts, n * probabilities, begin, end, border)
+    by_chance, p = list[float](), 1.0
+    for n_samples in range(1, _MAX_SAMPLES + 1):
+        sample = rng.multinomial(n, probabilities)
+        fitted = n * fit_log_concave(sample)
+        empty = find_emptiest_interval(sample, fitted, begin, end)
+        by_chance.append(np.log(max(empty.evidence, _LEAST_EVIDENCE)))
+        if n_samples < _MIN_SAMPLES:
+            continue
+        spread = max(float(np.std(by_chance, ddof=1)), _LEAST_SPREAD)
+        beyond = np.log(max(found.evidence, _LEAST_EVIDENCE)) - np.mean(by_chance)
+        t = beyond / (spread * sqrt(1 + 1 / n_samples))
+        p = float(stats.t.sf(t, n_samples - 1))
+        if p > _CLEARLY_ONE or p < alpha / 4:
+            break
+    return p, found.missing
+
+
+def _find_border(
+    first: NDArray[np.integer], second: NDArray[np.integer], begin: int, end: int
+) -> int:
+    """Return the edge, begin to end, with fewest rows on the other group's side.
+
+    ``first``, ``second`` (m,): rows of both groups in each bin.
+    """
+    n_wrong = np.zeros(len(first) + 1, int)
+    n_wrong[1:] += np.cumsum(second)
+    n_wrong[:-1] += np.cumsum(first[::-1])[::-1]
+    return begin + int(n_wrong[begin : end + 1].argmin())
+
+
+def _has_gap(scores: FloatArray, is_second: BoolArray) -> bool:
+    """Return whether scores have two modes, one in each group.
+
+    Of the larger group those nearest to the other one are looked at, as many rows as
+    the smaller has: other modes of the larger group would hide or feign the gap.
+    """
+    towards_smaller = scores if is_second.sum() <= len(scores) / 2 else -scores
+    is_smaller = is_second if towards_smaller is scores else ~is_second
+    of_larger = np.sort(towards_smaller[~is_smaller])[-is_smaller.sum() :]
+    return has_two_modes(towards_smaller[towards_smaller >= of_larger[0]])
