@@ -15,8 +15,8 @@ SIDES = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
 USE_TEXTS = ((), ("Use the suggested {}",), ("Use {} (coarse)", "Use {} (fine)"))
 """Texts below the bars, left and right, by how many numbers are suggested."""
 FIRM = (
-    "{n} clusters: firm. Where the two parts meet that this number divides, the data are "
-    "{depth:.0%} sparser than those of one group would be (p = {p:.1g})."
+    "{n} clusters: firm. Where the two parts meet that this number divides, the data "
+    "are {depth:.0%} sparser than those of one group would be (p = {p:.1g})."
 )
 NOT_FIRM = "{n} clusters: not firm. What is divided here may be one group, or is small."
 SUGGESTED = " Suggested, {}. Click to choose it."
