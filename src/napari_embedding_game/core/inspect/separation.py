@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse
+from scipy.special import stdtr
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.rows import Rows
@@ -210,7 +211,7 @@ def _test_scores(
         spread = max(float(np.std(by_chance, ddof=1)), _LEAST_SPREAD)
         beyond = np.log(max(found.evidence, _LEAST_EVIDENCE)) - np.mean(by_chance)
         t = beyond / (spread * sqrt(1 + 1 / n_samples))
-        p = float(stats.t.sf(t, n_samples - 1))
+        p = float(stdtr(n_samples - 1, -t))
         if p > _CLEARLY_ONE or p < alpha / 4:
             break
     return p, found.missing
