@@ -282,14 +282,17 @@ def test_groups_are_compared_as_scanpy_compares_logarithms(cells):
     sc = pytest.importorskip("scanpy")
     cells.X, cells.uns["log1p"] = np.log1p(cells.X) / np.log(2), {"base": 2}
     inside = cells.obs["kind"] == "a"
-    table = tl.compare(cells, inside, log1p=True, n_top=None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sc.tl.rank_genes_groups(cells, "kind", groups=["a"], method="wilcoxon")
-        ranked = sc.get.rank_genes_groups_df(cells, "a").set_index("names")
-    table = table.set_index("names").loc[ranked.index]
-    for figure in ("scores", "pvals_adj", "logfoldchanges"):
-        np.testing.assert_allclose(table[figure], ranked[figure], rtol=1e-4)
+    for corrects in (False, True):
+        how = {"tie_correct": corrects}
+        table = tl.compare(cells, inside, log1p=True, n_top=None, **how)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            way = {"groups": ["a"], "method": "wilcoxon", **how}
+            sc.tl.rank_genes_groups(cells, "kind", **way)
+            ranked = sc.get.rank_genes_groups_df(cells, "a").set_index("names")
+        table = table.set_index("names").loc[ranked.index]
+        for figure in ("scores", "pvals_adj", "logfoldchanges"):
+            np.testing.assert_allclose(table[figure], ranked[figure], rtol=1e-4)
     two = tl.compare(cells, inside, cells.obs["kind"] == "b", method="t-test")
     assert len(two) == 12
     with pytest.raises(InputError, match="both groups"):

@@ -352,6 +352,7 @@ def compare(
     outside: Any = None,
     *,
     method: MarkerMethod = "wilcoxon",
+    tie_correct: bool = False,
     samples: str | None = None,
     log1p: bool = False,
     n_top: int | None = 20,
@@ -369,10 +370,16 @@ def compare(
         Series indexed by the names of the rows may be in another order.
     method : {"wilcoxon", "t-test"}
         Test of single rows; not used with ``samples``.
+    tie_correct : bool, default=False
+        Whether Wilcoxon's variance is corrected for ties, as by scanpy's parameter.
+        Without it p-values of genes that few cells have are too large.
     samples : str, optional
-        Column of ``obs`` that names the sample (donor) of each row: means of samples
-        are compared by Welch's t-test, and each sample counts once (pseudobulk).
-        Samples with fewer than 10 rows in a group are left out.
+        Column of ``obs`` that names the sample (donor) of each row: the means of
+        samples are compared, each counts once in a group (pseudobulk).  They are
+        paired where more samples are in both groups than in one.  With ``log1p`` the
+        test is limma's moderated t-test with a trend, and genes with too few counts
+        (edgeR's ``filterByExpr``) are left out of the table; otherwise a t-test of each
+        column.  Samples with fewer than 10 rows in a group are left out.
     log1p : bool
         Whether ``X`` holds ln(1 + x), or logarithms of the base that scanpy stored;
         fold changes and means of samples are computed of x.
@@ -383,7 +390,8 @@ def compare(
     -------
     DataFrame
         One line per feature by falling score, with the columns of
-        ``sc.get.rank_genes_groups_df``.
+        ``sc.get.rank_genes_groups_df``.  For samples, ``attrs["design"]`` has a
+        sentence on how they were compared.
 
     Raises
     ------
@@ -407,11 +415,15 @@ def compare(
         None if outside is None else _to_mask(adata, outside),
         list(adata.var_names),
         method=method,
+        tie_correct=tie_correct,
         samples=None if samples is None else adata.obs[samples].to_numpy(),
         n_top=n_top,
         log1p=log1p,
     )
-    return table.frame()
+    frame = table.frame()
+    if table.design is not None:
+        frame.attrs["design"] = table.design.describe(str(samples))
+    return frame
 
 
 def stability(

@@ -37,7 +37,7 @@ def groups(n_rows=120):
 
 
 @cache
-def of_scanpy(kind, method, reference):
+def of_scanpy(kind, method, reference, tie_correct=False):
     """scanpy's table of group a against the rest or group b."""
     X = sparse.csr_matrix(expression(kind=kind))
     with warnings.catch_warnings():
@@ -50,6 +50,7 @@ def of_scanpy(kind, method, reference):
         cells = anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=names))
         module = sys.modules["scanpy.tools._rank_genes_groups"]
         way = {"groups": ["a"], "reference": reference, "method": method, "pts": True}
+        way["tie_correct"] = tie_correct
         with pytest.MonkeyPatch.context() as patch:
             ranks = getattr(module.rankdata, "__wrapped__", module.rankdata)
             patch.setattr(module, "rankdata", ranks)  # compiled, it takes 10 seconds
@@ -65,11 +66,13 @@ def of_scanpy(kind, method, reference):
 @pytest.mark.parametrize("reference", ["rest", "b"])
 @pytest.mark.parametrize("form", ["dense", "csr", "csc"])
 @pytest.mark.parametrize("kind", ["ties", "continuous"])
-@pytest.mark.parametrize("method", ["wilcoxon", "t-test"])
+@pytest.mark.parametrize("method", ["wilcoxon", "tie_correct", "t-test"])
 def test_the_figures_are_scanpys(method, kind, form, reference):
     X = expression(kind=kind)
     ways = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix}
-    expected = of_scanpy(kind, method, reference)
+    corrects = method == "tie_correct"
+    method = "wilcoxon" if corrects else method
+    expected = of_scanpy(kind, method, reference, corrects)
     outside = groups() == "b" if reference == "b" else None
     table = markers(
         ways[form](X),
@@ -77,6 +80,7 @@ def test_the_figures_are_scanpys(method, kind, form, reference):
         outside,
         [f"g{i}" for i in range(X.shape[1])],
         method=method,
+        tie_correct=corrects,
         n_top=None,
     )
     expected = expected.loc[table.names]
@@ -201,3 +205,14 @@ def test_dask_may_be_half_imported_in_another_thread():
 def test_unknown_methods_are_refused():
     with pytest.raises(InputError, match="method"):
         markers(np.ones((10, 3)), np.arange(10) < 5, method="logreg")
+
+
+def test_p_values_of_rare_genes_are_those_of_chance_with_ties_corrected():
+    rng = np.random.default_rng(0)
+    X = sparse.random(600, 500, 0.02, "csr", np.float32, rng)
+    found = [
+        markers(X, np.arange(600) < 300, tie_correct=one, n_top=None).pvals
+        for one in (False, True)
+    ]
+    assert (found[0] < 0.05).mean() == 0
+    assert 0.02 < (found[1] < 0.05).mean() < 0.08

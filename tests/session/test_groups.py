@@ -3,8 +3,21 @@
 import numpy as np
 import pandas as pd
 
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.groups import levels_in, sample_columns
 from worlds import rows, session_of
+
+
+def test_conditions_and_kinds_are_no_samples_unless_a_person_says_so():
+    numbers = np.arange(40)
+    names = "donor", "stim", "day", "timepoint", "cell_type", "leiden", "patient_id"
+    of = {name: [f"level {i % 3}" for i in numbers] for name in names}
+    obs = pd.DataFrame(of, index=[f"row{i}" for i in numbers])
+    obs["donor"] = [f"level {i % 2}" for i in numbers]
+    assert sample_columns(rows(np.eye(40), obs=obs)) == ["donor", "patient_id"]
+    said = ReadOptions(roles={"cell_type": "samples", "day": "samples"})
+    found = sample_columns(rows(np.eye(40), obs=obs, read_options=said))
+    assert {*found} == {"donor", "patient_id", "cell_type", "day"}
 
 
 def test_samples_are_three_or_more_of_ten_cells_on_average():
@@ -13,7 +26,7 @@ def test_samples_are_three_or_more_of_ten_cells_on_average():
     obs = pd.DataFrame(of, index=[f"row{i}" for i in numbers])
     obs["cell_type"], obs["donor"] = obs["of 4"], obs["of 4"]
     found = sample_columns(rows(np.eye(40), obs=obs))
-    assert found == ["donor", "of 3", "of 4", "cell_type"]
+    assert found == ["donor", "of 3", "of 4"]
 
 
 def test_levels_of_three_selected_points_are_compared():

@@ -192,7 +192,7 @@ def looked_at(folder, cells):
     """Have comparisons of clusters, points and samples."""
     desk = of_file(folder / "cells.h5ad").play().edit()
     rows = [desk.book.labels == cluster.id for cluster in desk.book.clusters]
-    desk.saw(rows[0])
+    desk.saw(rows[0], tie_correct=True)
     desk.saw(np.arange(240) < 30, rows[1] & (np.arange(240) >= 30), method="t-test")
     desk.saw((cells.obs["kind"] == "A").to_numpy(), samples="donor")
     return desk
@@ -241,7 +241,7 @@ SCENARIOS = {
     same_names: ("map_cluster",),
     mixed: ('batch_key="day"',),
     neighbours: ("obsp['mine_distances']", 'metric="precomputed"'),
-    looked_at: ('samples="donor"', 'method="t-test"'),
+    looked_at: ('samples="donor"', 'method="t-test"', "tie_correct=True"),
     made_columns: ('color=["map_cluster", "a set"]',),
 }
 """What was done, and what the code of it has."""
@@ -319,7 +319,14 @@ def is_the_comparison(desk, cells, found):
     )
     assert found["names"].tolist() == list(shown.names)
     np.testing.assert_allclose(found["logfoldchanges"], shown.logfoldchanges, rtol=1e-4)
-    assert "means of samples (pseudobulk)" in methods_text(desk.saved)
+    np.testing.assert_allclose(found["pvals_adj"], shown.pvals_adj, rtol=1e-3)
+    shown_design = shown.design.describe("donor")
+    assert found.attrs["design"] == shown_design
+    text = methods_text(desk.saved)
+    assert "cells of each sample in a group (pseudobulk) were compared by" in text
+    assert shown_design in text
+    assert "Smyth GK. Linear models and empirical Bayes" in text
+    assert "Wilcoxon rank-sum tests corrected for ties" in text
     assert len(markers(expression.values, last.inside, None, names)) == 20
 
 

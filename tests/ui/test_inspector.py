@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
 
@@ -421,6 +421,7 @@ def test_two_conditions_are_compared_and_saved(
     qtbot, session, show_markers, dataset, save
 ):
     values = np.random.default_rng(0).random((40, 5)).astype(np.float32)
+    values[:, 2:] *= 3
     values[::2, 2] += 3
     donor, cell_type = np.repeat(["d1", "d2", "d3", "d4"], 10), [*"abcd"] * 10
     obs = dataset.obs.assign(
@@ -434,6 +435,12 @@ def test_two_conditions_are_compared_and_saved(
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 15)
     assert pane.result.names[0] == session.dataset.profile_names[2]
     assert len(save(pane).read_text().splitlines()) == 6
+    uncorrected = pane.result.pvals
+    choose(pane.test, "Wilcoxon, ties corrected")
+    qtbot.waitUntil(lambda: pane.compared.groups.tie_correct)
+    assert (pane.result.pvals <= uncorrected).all()
+    save(pane)
+    assert session.comparisons[-1].tie_correct
     choose(pane.test, "t-test")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.method == "t-test")
     session.clusters.make_group(session.selection.points, "these")
@@ -443,12 +450,13 @@ def test_two_conditions_are_compared_and_saved(
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)
     # A notebook tells what was saved, not what was clicked.
     told = [one.title for one in session.comparisons]
-    assert told == ["Selection against all the rest", "stim: STIM against CTRL"]
+    compared = "stim: STIM against CTRL"
+    assert told == ["Selection against all the rest", compared, compared]
     samples_are_compared_where_a_column_names_them(qtbot, pane, session, save)
     session.load(dataset)
     pane.update_view()
     assert pane.test.currentText() == "Wilcoxon"
-    assert pane.test.count() == 2
+    assert pane.test.count() == 3
     assert not list(session.comparisons)
 
 
@@ -457,11 +465,69 @@ def samples_are_compared_where_a_column_names_them(qtbot, pane, session, save):
     choose(pane.against, pane.against.itemText(0))
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 20)
     tests = [pane.test.itemText(place) for place in range(pane.test.count())]
-    assert tests[2:] == ["Samples: donor", "Samples: cell_type"]
+    assert tests[3:] == ["Samples: donor"]
     choose(pane.test, "Samples: donor")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 2)
-    assert pane.state.text().startswith("2 samples against 2. Each sample counts once")
+    assert pane.state.text().startswith("Not paired: 2 against 2 samples.")
+    assert "limma's moderated t-test" in pane.state.toolTip()
     save(pane)
     assert session.comparisons[-1].samples == "donor"
     session.selection.select_points(np.arange(10))
-    qtbot.waitUntil(lambda: "1 sample with 10 or more" in pane.state.text())
+    qtbot.waitUntil(lambda: "Too few samples to tell" in pane.state.text())
+    assert "chosen group has 1 sample with 10 or more" in pane.state.text()
+
+
+def test_samples_in_both_groups_are_paired_and_rare_genes_are_told(
+    qtbot, session, show_markers, dataset
+):
+    rates = np.array([0.02, 0.05, 4, 6, 6])
+    rng = np.random.default_rng(0)
+    values = np.log1p(rng.poisson(rates, (40, 5))).astype(np.float32)
+    obs = dataset.obs.assign(donor=["d1", "d2"] * 20, stim=[*"ab"] * 20)
+    pane = show_markers(replace(dataset, obs=obs, profile=values))
+    session.selection.select_points(np.arange(20))
+    qtbot.waitUntil(lambda: pane.result is not None)
+    tests = [pane.test.itemText(place) for place in range(pane.test.count())]
+    assert tests[3:] == ["Samples: donor"]
+    choose(pane.test, "Samples: donor")
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 2)
+    said = (
+        "Paired by donor: 2 samples, 4 profiles. Not tested: 2 genes with few counts."
+    )
+    assert pane.state.text() == said
+    # Each level of the compared column is one sample.
+    choose(pane.against, "donor: d1 against d2")
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.design is None)
+    assert pane.test.currentText() == "Wilcoxon"
+    assert pane.test.findText("Samples: donor") == -1
+
+
+def test_a_heading_ranks_all_genes_that_are_certain(
+    qtbot, session, show_markers, dataset
+):
+    rng = np.random.default_rng(0)
+    values = rng.random((40, 60)).astype(np.float32)
+    values[:10] += np.linspace(-0.9, 0.9, 60)
+    values = np.clip(values, 0, None)
+    names = tuple(f"g{i}" for i in range(60))
+    parts = {"profile": values, "profile_names": names}
+    pane = show_markers(replace(dataset, **parts))
+    session.selection.select_points(np.arange(10))
+    qtbot.waitUntil(lambda: pane.result is not None)
+    assert pane.table.keys == pane.result.names[:20].tolist()
+    found = pane.result
+    certain = found.pvals_adj <= 0.05
+    assert 20 < certain.sum() < 60
+    by_change = found.names[certain][np.argsort(found.logfoldchanges[certain])]
+    click_heading(pane.table, 1)
+    assert pane.table.keys == by_change[:20].tolist()
+    click_heading(pane.table, 1)
+    assert pane.table.keys == by_change[::-1][:20].tolist()
+    click_heading(pane.table, 1)  # by their score again
+    assert pane.table.keys == found.names[:20].tolist()
+
+
+def click_heading(table, section):
+    head = table.horizontalHeader()
+    place = head.sectionViewportPosition(section) + head.sectionSize(section) // 2
+    QTest.mouseClick(head.viewport(), LEFT, pos=QPoint(place, head.height() // 2))

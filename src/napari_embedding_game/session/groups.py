@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import count_levels
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import to_levels
@@ -19,7 +21,13 @@ OTHERS = "all others"
 MIN_ROWS = 3
 """Points of a level in the selection, below which it is not offered."""
 MIN_SAMPLES = 3
-"""Columns of two levels name conditions rather than samples."""
+"""Columns of two levels name conditions rather than samples, but by their name."""
+_CONDITION = re.compile(
+    r"stim|treat|condition|time|(?<![a-z])(day|date)|tech|protocol|chemistry|assay"
+    r"|platform|disease|diagnosis|status|genotype|group",
+    re.IGNORECASE,
+)
+"""Names of what differs between samples, rather than of samples."""
 CELLS_A_SAMPLE = 10
 """On average, below which a column names cells rather than samples."""
 
@@ -43,15 +51,22 @@ REST = Against()
 def sample_columns(dataset: Dataset) -> list[str]:
     """Return the columns that can name samples of the points, those of samples first.
 
-    What tells kinds of cells comes last.
+    Columns named after cell types or conditions are not returned, and neither are two
+    levels unless the name is one of samples.  What a person takes for samples is.
     """
-    obs = dataset.obs
+    obs, roles = dataset.obs, dataset.roles
+    chosen = {} if dataset.read_options is None else dataset.read_options.roles
     most = len(obs) // CELLS_A_SAMPLE
-    return dataset.sort_samples_first(
-        name
-        for name in dataset.level_columns
-        if MIN_SAMPLES <= count_levels(obs[name], most) <= most
-    )
+    found = []
+    for name in dataset.level_columns:
+        is_chosen = chosen.get(name) == "samples"
+        least = 2 if is_chosen or roles[name] == "samples" else MIN_SAMPLES
+        is_other = names_kinds(name) or _CONDITION.search(name)
+        if is_other and not is_chosen:
+            continue
+        if least <= count_levels(obs[name], most) <= most:
+            found.append(name)
+    return dataset.sort_samples_first(found)
 
 
 def offer_comparisons(session: Session) -> Iterator[tuple[str, Against]]:

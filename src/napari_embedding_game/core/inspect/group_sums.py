@@ -6,7 +6,7 @@ by group.  Means and squares are computed here, ranks in :mod:`markers`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.rows import sum_duplicate_entries
 from napari_embedding_game.core.inspect import marker_loops as loops
 from napari_embedding_game.core.threads import count_threads
@@ -100,6 +101,39 @@ def compute_moments(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray
     figures = np.empty((4, len(sizes), len(begin)))
     loops.write_moments(values, begin, end, sizes, figures)
     return figures
+
+
+def check_finite(
+    n_finite: FloatArray, sizes: NDArray[np.integer], names: Sequence[str] | None
+) -> None:
+    """Raise InputError where a column has values in a group that are not finite.
+
+    ``n_finite`` (C, G): finite values of each group in each column; ``sizes`` (C,):
+    rows of the groups; ``names`` of the columns, by default their numbers.
+    """
+    bad = np.flatnonzero((n_finite < sizes[:, None]).any(axis=0))
+    if len(bad):
+        first = bad[0] if names is None else names[bad[0]]
+        raise InputError(
+            f"{len(bad)} columns have values that are no finite numbers, the first of "
+            f"them {first}: leave those rows or columns out."
+        )
+
+
+def log_fold_changes(
+    inside: FloatArray, outside: FloatArray, *, log1p: bool = False
+) -> FloatArray:
+    """Return log2 of the ratio of two means, (G,); NaN where there is none (below 0).
+
+    With ``log1p`` the means are of log(1 + x), and log1p of both is undone first.
+    """
+    means = np.stack([inside, outside])
+    # A column that is 0 outside has a large change, not infinity: 1e-9 is scanpy's.
+    means, unit = (np.expm1(means), 1.0) if log1p else (means, abs(means).max(axis=0))
+    above, below = means + 1e-9 * np.where(unit > 0, unit, 1.0)
+    ratio = np.divide(above, below, np.full_like(above, np.nan), where=below > 0)
+    change: FloatArray = np.log2(ratio, np.full_like(ratio, np.nan), where=ratio > 0)
+    return change
 
 
 def _split_into_blocks(X: Any) -> list[tuple[int, int]]:

@@ -127,10 +127,10 @@ def write_moments(values, begin, end, sizes, out):
 
 @njit(**LOOP)
 def write_rank_sums(values, begin, end, sizes, out):
-    """Write the rank sum of the first of two groups in each column to ``out``.
+    """Write to ``out`` (2, columns) the rank sum of the first of two groups, and ties.
 
-    The values of each column and group are sorted; tied values have their mean rank;
-    ``out`` (columns,).
+    The values of a column and group are sorted; each of t equal values has their mean
+    rank, and they add t^3 - t to the ties.
     """
     for column in range(begin.shape[0]):
         i, j = begin[column]
@@ -140,7 +140,8 @@ def write_rank_sums(values, begin, end, sizes, out):
             last_i -= 1
         while last_j > j and np.isnan(values[last_j - 1]):
             last_j -= 1
-        seen, rank_sum, is_zero_due = 0.0, 0.0, zeros[0] + zeros[1] > 0
+        seen, rank_sum, all_ties = 0.0, 0.0, 0.0
+        is_zero_due = zeros[0] + zeros[1] > 0
         while is_zero_due or i < last_i or j < last_j:
             key = values[i] if i < last_i else np.inf
             if j < last_j:
@@ -154,7 +155,9 @@ def write_rank_sums(values, begin, end, sizes, out):
                 while j < last_j and values[j] == key:
                     j += 1
                 n_inside, n_outside = i - first_i, j - first_j
-            ties = n_inside + n_outside
+            ties = float(n_inside + n_outside)
+            all_ties += ties * ties * ties - ties
             rank_sum += n_inside * (seen + 0.5 * (ties + 1.0))
             seen += ties
-        out[column] = rank_sum
+        out[0, column] = rank_sum
+        out[1, column] = all_ties

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,9 +22,18 @@ from scipy.special import comb
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import marker_loops as loops
 from napari_embedding_game.core.inspect.group_sums import (
+    check_finite,
     compute_moments,
     iter_group_figures,
+    log_fold_changes,
     run_to_result,
+)
+from napari_embedding_game.core.inspect.sample_comparison import (
+    INSIDE,
+    OUTSIDE,
+    SampleDesign,
+    iter_sample_figures,
+    plan_sample_comparison,
 )
 
 MarkerMethod = Literal["wilcoxon", "t-test"]
@@ -33,10 +42,9 @@ MIN_FOLD = 1.0
 """Log2 fold change of a leading marker of expression: others are everywhere."""
 MIN_ROWS = 2
 """That a test needs on each side."""
-MIN_CELLS = 10
-"""Least cells of a sample in a group: the mean of fewer is too noisy."""
-MIN_SAMPLES = 2
-_INSIDE, _OUTSIDE = 0, 1
+_FIGURES = [
+    *("names", "scores", "logfoldchanges", "pvals", "pvals_adj", "pts", "pts_rest")
+]
 _NO_SPREAD = 1e9
 """Of t: what rounding leaves of variances that are 0."""
 
@@ -46,11 +54,15 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MarkerTable:
-    """Columns by falling score; see the module for the figures."""
+    """Tested columns by falling score; see the module for the figures."""
 
     method: MarkerMethod
     n_inside: int
     n_outside: int
+    design: SampleDesign | None
+    """How samples were compared; None for a test of rows."""
+    n_untested: int
+    """Columns left out as too few cells express them; 0 for a test of rows."""
     columns: NDArray[np.int64]
     """Where in the data each column is."""
     names: NDArray[Any]
@@ -70,8 +82,7 @@ class MarkerTable:
 
         ``pct_nz_group`` and ``pct_nz_reference`` are shares of rows above 0, 0 to 1.
         """
-        figures = [each.name for each in fields(self)][4:]
-        table = pd.DataFrame({name: getattr(self, name) for name in figures})
+        table = pd.DataFrame({name: getattr(self, name) for name in _FIGURES})
         shares = {"pts": "pct_nz_group", "pts_rest": "pct_nz_reference"}
         return table.rename(columns=shares)
 
@@ -88,6 +99,7 @@ def iter_markers(
     names: Sequence[str] | None = None,
     *,
     method: MarkerMethod = "wilcoxon",
+    tie_correct: bool = False,
     samples: NDArray[Any] | None = None,
     n_top: int | None = 20,
     log1p: bool = True,
@@ -96,18 +108,20 @@ def iter_markers(
 
     Close the generator to cancel; at most the blocks under way are finished.
 
-    Cells of one donor are not independent of each other (Squair et al., Nature
-    Communications 12, 5692, 2021): with ``samples`` the cells that a sample has in a
-    group become one profile, their mean, and Welch's t-test compares the profiles.
-    ``n_inside`` of the table then counts samples; ``pts`` are shares of their cells.
+    With ``samples`` the means of samples are compared: see :mod:`sample_comparison`.
+    ``n_inside`` of the table then counts samples, ``scores`` are moderated t, ``pts``
+    are shares of the samples' cells, p-values are adjusted for the tested columns, and
+    columns that too few cells express are not in the table.
 
     ``X`` (N, G): an array or sparse matrix.  ``inside``, ``outside`` (N,): rows of the
     group, and those to compare with, all others by default.  ``names`` of the columns,
     by default their numbers.  ``method``: rank sums with the normal approximation, or
-    Welch's t-test.  ``samples`` (N,): name of the sample that each row is of; None or
-    NaN where it is of none.  ``n_top``: rows of the table; None is all.  ``log1p``:
-    whether the values are log(1 + x), which the fold change undoes, and of which
-    samples take the means of x.
+    Welch's t-test; not used with ``samples``.  ``tie_correct``: whether the variance of
+    rank sums is that of ranks with ties, as in scanpy; without it p-values of columns
+    with many equal values, such as genes that few cells have, are too large.
+    ``samples`` (N,): name of the sample that each row is of; None or NaN where it is of
+    none.  ``n_top``: rows of the table; None is all.  ``log1p``: whether the values are
+    log(1 + x), which the fold change undoes, and of which samples take the means of x.
 
     InputError: groups that overlap, have fewer than 2 rows, or cells of fewer than 2
     samples; values that are no finite numbers; an unknown method.
@@ -115,85 +129,72 @@ def iter_markers(
     if method not in MARKER_METHODS:
         raise InputError(f"The method must be one of {MARKER_METHODS}, not {method!r}.")
     groups = _checked_groups(inside, outside, samples, X.shape[0])
-    shares = None
     if samples is not None:
-        X, groups, shares = yield from _of_samples(X, groups, samples, log1p)
-        method = "t-test"
-    compute_figures = _moments_and_ranks if method == "wilcoxon" else None
-    figures = yield from iter_group_figures(
-        X, groups, 2, compute_figures=compute_figures
-    )
-    sides = [_Side(*figures[:4, side]) for side in range(2)]
-    _check_groups(sides, np.bincount(groups[groups >= 0]), names)
-    if method == "t-test":
-        scores, pvals = _welch(*sides)
+        design = plan_sample_comparison(groups, samples)
+        found = yield from iter_sample_figures(X, design, names, log1p=log1p)
+        n_inside, method = int(design.is_inside.sum()), "t-test"
+        sizes, tested = (n_inside, len(design.is_inside) - n_inside), found.is_tested
+        scores, pvals, changes = found.scores, found.pvals, found.changes
+        shares = [found.share_inside, found.share_outside]
     else:
-        n, m = (side.n for side in sides)
-        spread = np.sqrt(n * m * (n + m + 1) / 12)
-        scores = (figures[4, 0] - n * (n + m + 1) / 2) / spread
-        pvals = 2 * _stats().norm.sf(np.abs(scores))
-    if shares is None:
+        design, tested = None, np.ones(X.shape[1], bool)
+        compute_figures = _moments_and_ranks if method == "wilcoxon" else None
+        figures = yield from iter_group_figures(
+            X, groups, 2, compute_figures=compute_figures
+        )
+        sizes = int((groups == INSIDE).sum()), int((groups == OUTSIDE).sum())
+        check_finite(figures[0], np.array(sizes), names)
+        sides = [_Side(*figures[:4, side]) for side in range(2)]
+        if method == "t-test":
+            scores, pvals = _welch(*sides)
+        else:
+            scores, pvals = _rank_test(figures[4], sizes, tie_correct)
+        changes = log_fold_changes(sides[0].mean, sides[1].mean, log1p=log1p)
         shares = [side.positive / side.n for side in sides]
     top = np.argsort(-scores, kind="stable")[:n_top]
-    named = top if names is None else [names[column] for column in top]
-    of_columns = {
-        "scores": scores,
-        "logfoldchanges": _log_fold_changes(*sides, log1p=log1p),
-        "pvals": pvals,
-        "pvals_adj": _adjusted(pvals),
-        "pts": shares[0],
-        "pts_rest": shares[1],
-    }
+    columns = np.flatnonzero(tested)[top]
+    named = columns if names is None else [names[column] for column in columns]
     return MarkerTable(
         method=method,
-        n_inside=int((groups == _INSIDE).sum()),
-        n_outside=int((groups == _OUTSIDE).sum()),
-        columns=top,
+        n_inside=sizes[0],
+        n_outside=sizes[1],
+        design=design,
+        n_untested=int((~tested).sum()),
+        columns=columns,
         names=np.array(named, dtype=str),
-        **{name: figure[top] for name, figure in of_columns.items()},
+        scores=scores[top],
+        logfoldchanges=changes[top],
+        pvals=pvals[top],
+        pvals_adj=_adjusted(pvals)[top],
+        pts=shares[0][top],
+        pts_rest=shares[1][top],
     )
 
 
-def _of_samples(
-    X: Any, groups: NDArray[np.int32], samples: NDArray[Any], log1p: bool
-) -> Generator[float, None, tuple[FloatArray, NDArray[np.int32], list[FloatArray]]]:
-    """Return profiles (S, G), those of one group after the other's, and their group.
+def _rank_test(
+    ranks: FloatArray, sizes: tuple[int, int], tie_correct: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return standardised rank sums and two-sided p, (G,); 0 and 1 of equal values.
 
-    And the share of the cells of each group that are above 0, (G,) each.
+    ``ranks`` (2, G): rank sums inside, and ties (:func:`marker_loops.write_rank_sums`).
     """
-    of_samples = pd.factorize(pd.Series(samples), sort=True)[0]
-    profiles, n_profiles = np.full(len(groups), -1), [0]
-    for side, name in ((_INSIDE, "chosen"), (_OUTSIDE, "compared")):
-        codes = np.where(groups == side, of_samples, -1)
-        kept = np.flatnonzero(np.bincount(codes[codes >= 0]) >= MIN_CELLS)
-        if (n := len(kept)) < MIN_SAMPLES:
-            raise InputError(
-                f"The {name} group has {n} sample{'s' if n != 1 else ''} with "
-                f"{MIN_CELLS} or more cells, and {MIN_SAMPLES} are needed: "
-                "choose another column, a larger group, or a test of cells."
-            )
-        profile_of = np.full(of_samples.max() + 2, -1)  # of no sample is the last
-        profile_of[kept] = n_profiles[-1] + np.arange(n)
-        profiles = np.where(groups == side, profile_of[codes], profiles)
-        n_profiles.append(n_profiles[-1] + n)
-    figures = yield from iter_group_figures(
-        X, profiles, n_profiles[-1], is_logged=log1p
-    )
-    counts, means, _, positive = figures
-    means[counts < np.bincount(profiles[profiles >= 0])[:, None]] = np.nan
-    of_side = (np.arange(n_profiles[-1]) >= n_profiles[1]).astype(np.int32)
-    parts = [of_side == side for side in (_INSIDE, _OUTSIDE)]
-    shares = [positive[p].sum(0) / np.maximum(counts[p].sum(0), 1) for p in parts]
-    return np.log1p(means) if log1p else means, of_side, shares
+    n, m = sizes
+    variances = np.full(ranks.shape[1], n * m * (n + m + 1) / 12)
+    if tie_correct:
+        variances *= 1 - ranks[1] / ((n + m) ** 3.0 - (n + m))
+    above = ranks[0] - n * (n + m + 1) / 2
+    is_spread = variances > 0
+    scores = np.divide(above, np.sqrt(variances), np.zeros(len(above)), where=is_spread)
+    return scores, 2 * _stats().norm.sf(np.abs(scores))
 
 
 def _moments_and_ranks(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
-    """Return (5, 2, columns): figures of both groups, and the rank sum inside."""
+    """Return (5, 2, columns): figures of both groups, then rank sum and ties."""
     ranks = np.zeros((1, 2, len(begin)))
     figures = np.concatenate([compute_moments(values, begin, end, sizes), ranks])
     for first, last in zip(begin.ravel(), end.ravel(), strict=True):
         values[first:last].sort()
-    loops.write_rank_sums(values, begin, end, sizes, figures[4, 0])
+    loops.write_rank_sums(values, begin, end, sizes, figures[4])
     return figures
 
 
@@ -225,7 +226,8 @@ def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
     is_higher = scores > 0
     is_higher &= np.minimum(inside.n, outside.n) >= MIN_ROWS
     if log1p:
-        is_higher &= _log_fold_changes(inside, outside, log1p=True) >= MIN_FOLD
+        changes = log_fold_changes(inside.mean, outside.mean, log1p=True)
+        is_higher &= changes >= MIN_FOLD
     order = np.argsort(-scores, kind="stable")
     leading: NDArray[np.intp] = order[is_higher[order]]
     return leading
@@ -234,7 +236,7 @@ def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
 def _checked_groups(
     inside: BoolArray, outside: BoolArray | None, samples: Any, n_rows: int
 ) -> NDArray[np.int32]:
-    """Return _INSIDE, _OUTSIDE or -1 for each row."""
+    """Return INSIDE, OUTSIDE or -1 for each row."""
     outside = ~inside if outside is None else outside
     assert len(inside) == len(outside) == n_rows
     assert samples is None or len(samples) == n_rows
@@ -249,7 +251,7 @@ def _checked_groups(
                 f"The {name} group has {n} row{'s' if n != 1 else ''}, but a test "
                 f"needs at least {MIN_ROWS}: choose a larger group."
             )
-    return np.where(inside, _INSIDE, np.where(outside, _OUTSIDE, -1)).astype(np.int32)
+    return np.where(inside, INSIDE, np.where(outside, OUTSIDE, -1)).astype(np.int32)
 
 
 class _Side(NamedTuple):
@@ -270,19 +272,6 @@ def _joined(first: _Side, other: _Side) -> _Side:
     return _Side(
         n, first.mean + difference * share, squares, first.positive + other.positive
     )
-
-
-def _check_groups(
-    sides: list[_Side], sizes: NDArray[np.intp], names: Sequence[str] | None
-) -> None:
-    pairs = zip(sides, sizes, strict=True)
-    bad = np.flatnonzero(np.any([side.n < size for side, size in pairs], axis=0))
-    if len(bad):
-        first = bad[0] if names is None else names[bad[0]]
-        raise InputError(
-            f"{len(bad)} columns have values that are no finite numbers, the first of "
-            f"them {first}: leave those rows or columns out."
-        )
 
 
 def _stats() -> Any:
@@ -319,14 +308,3 @@ def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
     # Where all values are equal there is no difference.
     is_same = np.isnan(scores)
     return np.where(is_same, 0.0, scores), np.where(np.isnan(pvals), 1.0, pvals)
-
-
-def _log_fold_changes(inside: _Side, outside: _Side, *, log1p: bool) -> FloatArray:
-    """Return log2 of the ratio of means, (G,), NaN where there is none (below 0)."""
-    means = np.stack([inside.mean, outside.mean])
-    # A column that is 0 outside has a large change, not infinity: 1e-9 is scanpy's.
-    means, unit = (np.expm1(means), 1.0) if log1p else (means, abs(means).max(axis=0))
-    above, below = means + 1e-9 * np.where(unit > 0, unit, 1.0)
-    ratio = np.divide(above, below, np.full_like(above, np.nan), where=below > 0)
-    change: FloatArray = np.log2(ratio, np.full_like(ratio, np.nan), where=ratio > 0)
-    return change

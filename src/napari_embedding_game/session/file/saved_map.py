@@ -33,13 +33,15 @@ class ShownComparison:
     method: Literal["wilcoxon", "t-test"]
     samples: str = ""
     """Column of the samples whose means were compared; "" for single points."""
+    tie_correct: bool = False
+    """Whether the variance of rank sums was corrected for ties."""
 
     @property
     def key(self) -> object:
         """A value that is equal for the same groups compared by the same test."""
         outside = ~self.inside if self.outside is None else self.outside
         groups = self.inside.tobytes(), outside.tobytes()
-        return groups, self.method, self.samples
+        return groups, self.method, self.samples, self.tie_correct
 
 
 @dataclass(frozen=True, eq=False)

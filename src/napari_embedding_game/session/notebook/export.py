@@ -375,6 +375,8 @@ class _Notebook:
         how: dict[str, Any] = {"samples": one.samples} if one.samples else {}
         if not one.samples and one.method != "wilcoxon":
             how["method"] = one.method
+        if one.tie_correct:
+            how["tie_correct"] = True
         if self.dataset.expression.is_log1p:
             how["log1p"] = True
         groups, title = ("adata", "inside", "outside"), _to_code(one.title)

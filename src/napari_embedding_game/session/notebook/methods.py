@@ -11,6 +11,11 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.inspect.sample_comparison import (
+    INSIDE,
+    OUTSIDE,
+    plan_sample_comparison,
+)
 from napari_embedding_game.core.settings import resolve_n_neighbors, resolve_repulsion
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import count_text
@@ -23,7 +28,7 @@ from napari_embedding_game.data.quality_control import (
     rare_gene_text,
 )
 from napari_embedding_game.session.clusters.state import ClusterState
-from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.file.saved_map import SavedMap, ShownComparison
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
 from napari_embedding_game.session.timeline import change_text
@@ -50,6 +55,15 @@ _REFERENCES = {
     "8, 281-291 (2019).",
     "van der Maaten and Hinton 2008": "van der Maaten L, Hinton G. Visualizing data "
     "using t-SNE. Journal of Machine Learning Research 9, 2579-2605 (2008).",
+    "Smyth 2004": "Smyth GK. Linear models and empirical Bayes methods for assessing "
+    "differential expression in microarray experiments. Statistical Applications in "
+    "Genetics and Molecular Biology 3, 3 (2004).",
+    "Law et al. 2014": "Law CW, Chen Y, Shi W, Smyth GK. voom: precision weights "
+    "unlock linear model analysis tools for RNA-seq read counts. Genome Biology 15, "
+    "R29 (2014).",
+    "Chen et al. 2016": "Chen Y, Lun ATL, Smyth GK. From reads to genes to pathways: "
+    "differential expression analysis of RNA-Seq experiments using Rsubread and the "
+    "edgeR quasi-likelihood pipeline. F1000Research 5, 1438 (2016).",
     "McInnes et al. 2018": "McInnes L, Healy J, Melville J. UMAP: Uniform Manifold "
     "Approximation and Projection for dimension reduction. arXiv:1802.03426 (2018).",
 }
@@ -71,6 +85,11 @@ _WORDS |= {"mesh": "all pairs on a grid", "exact": "all pairs"}
 _WORDS |= {name: name.upper() for name in ("lle", "pca", "ale", "vrle")}
 """Words for values of settings that differ from their names."""
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
+_OF_SAMPLES = {
+    True: "the moderated t-test of limma (limma-trend) (Smyth 2004; Law et al. 2014)",
+    False: "a t-test of the linear model",
+}
+"""Tests of samples, by whether the values are logarithms of expression."""
 
 
 def methods_text(saved: SavedMap) -> str:
@@ -290,9 +309,10 @@ def _iter_column_sentences(dataset: Dataset) -> Iterator[str]:
 
 def _iter_comparison_sentences(saved: SavedMap) -> Iterator[str]:
     """Yield a sentence on the tests by which groups were compared."""
-    of_samples = "Welch's t-tests of the means of samples (pseudobulk)"
+    of_points = [one for one in saved.comparisons if not one.samples]
     tests = dict.fromkeys(
-        of_samples if one.samples else _TESTS[one.method] for one in saved.comparisons
+        _TESTS[one.method] + " corrected for ties" * one.tie_correct
+        for one in of_points
     )
     if tests:
         yield (
@@ -300,3 +320,29 @@ def _iter_comparison_sentences(saved: SavedMap) -> Iterator[str]:
             f"{saved.dataset.column_noun}s, with p-values adjusted by Benjamini and "
             "Hochberg."
         )
+    for one in saved.comparisons:
+        if one.samples:
+            yield _describe_sample_comparison(saved.dataset, one)
+
+
+def _describe_sample_comparison(dataset: Dataset, one: ShownComparison) -> str:
+    """Return how samples were compared: the model, the pairs, and what was left out."""
+    outside = ~one.inside if one.outside is None else one.outside
+    groups = np.select([one.inside, outside], [INSIDE, OUTSIDE], -1)
+    design = plan_sample_comparison(groups, dataset.obs[one.samples].to_numpy())
+    is_log1p = dataset.expression.is_log1p
+    of_means = (
+        "log2 of the mean normalised counts, scaled to equal medians,"
+        if is_log1p
+        else "the means"
+    )
+    text = (
+        f"{one.title}: {of_means} of the cells of each sample in a group (pseudobulk) "
+        f"were compared by {_OF_SAMPLES[is_log1p]}. {design.describe(one.samples)}"
+    )
+    if is_log1p:
+        text += (
+            " Genes with too few counts by the rule of edgeR's filterByExpr (Chen et "
+            "al. 2016) were not tested."
+        )
+    return text + " p-values were adjusted by Benjamini and Hochberg."

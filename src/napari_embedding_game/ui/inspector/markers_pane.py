@@ -6,18 +6,18 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from qtpy.QtCore import Signal
+from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.core.inspect.markers import (
-    MarkerMethod,
     MarkerTable,
     iter_markers,
 )
-from napari_embedding_game.data.columns import share_text
+from napari_embedding_game.data.columns import count_text, share_text
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.file.saved_map import ShownComparison
@@ -51,22 +51,30 @@ from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 from napari_embedding_game.ui.workspace import Workspace
 
 SAMPLES_TIP = (
-    "Each sample, such as a donor, counts once, by the mean of its cells (10 or more)."
+    "Each sample, such as a donor, counts once in a group, by the mean of its cells "
+    "(10 or more). Samples that are in both groups are paired. Genes are tested by "
+    "limma's moderated t-test, those with too few counts are left out (edgeR's rule)."
 )
-EACH_SAMPLE_ONCE = "Each sample counts once."
 RANKS = "Use p-values to rank, not as proof."
 RANKS_TIP = "Clusters were found in these numbers. For a test, compare samples."
 AGAINST_TIP = (
     "Compare with all others or another cluster; or, inside the selection, two "
     "clusters or two levels of a column."
 )
-TESTS: dict[str, tuple[MarkerMethod, str]] = {
-    "Wilcoxon": ("wilcoxon", ""),
-    "t-test": ("t-test", ""),
+TESTS: dict[str, dict[str, Any]] = {
+    "Wilcoxon": {"method": "wilcoxon"},
+    "Wilcoxon, ties corrected": {"method": "wilcoxon", "tie_correct": True},
+    "t-test": {"method": "t-test"},
 }
-"""Method, and the column that names samples."""
+"""Fields of a :class:`ShownComparison`, by what the test is called."""
+TEST_TIP = (
+    "The test, as in scanpy. Without correction for ties, p-values of genes that few "
+    "cells have are too large."
+)
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
+MAX_P = 0.05
+"""Adjusted p-value up to which columns are ranked by what a heading says."""
 
 
 def p_text(p: float) -> str:
@@ -78,7 +86,8 @@ COLUMNS = (
     TableColumn("Column", f"Click a row to colour the map by it. {CTRL}+C copies all."),
     TableColumn(
         "log2 FC",
-        "Log2 of how many times higher the mean is inside, as in scanpy.",
+        "Log2 of how many times higher the mean is inside. Click to list the largest, "
+        f"or the lowest, changes of all with p adj. up to {MAX_P:g}.",
         lambda x: f"{x:+.1f}" if np.isfinite(x) else "–",
     ),
     TableColumn(
@@ -99,10 +108,22 @@ class Compared:
 
     markers: MarkerTable
     groups: ShownComparison
-    rows: pd.DataFrame
-    """The first of them, as the table has them."""
+    frame: pd.DataFrame
+    """All of them by falling score, with the columns of the table."""
     note: str = ""
     """What is to be known of the numbers that were compared; "" for nothing."""
+
+    def rank_by(self, column: str, *, falls: bool) -> pd.DataFrame:
+        """Return the first rows by a column of the frame; "" is their score.
+
+        Of those with a small adjusted p-value, if there are any.
+        """
+        frame = self.frame
+        if column:
+            is_certain = frame["pvals_adj"] <= MAX_P
+            frame = frame[is_certain] if is_certain.any() else frame
+            frame = frame.sort_values(column, ascending=not falls, kind="stable")
+        return frame[:N_LISTED]
 
     @cached_property
     def plot(self) -> VolcanoPlot:
@@ -131,13 +152,14 @@ class MarkersPane(Listener):
         """What is shown, also while another comparison goes on."""
         self._obs: object = None
         """The metadata whose columns are offered; each change makes others."""
+        self._sample_columns: list[str] = []
         self._request: object = None
         """The latest request: the title, the points and the test."""
         self.against, self.test, self.first, self.second = (
             ChoiceBox(tip, self.update_view, n_letters=6)
             for tip in (
                 AGAINST_TIP,
-                f"The test, as in scanpy. Samples: {SAMPLES_TIP}",
+                f"{TEST_TIP} Samples: {SAMPLES_TIP}",
                 "",
                 "",
             )
@@ -159,6 +181,8 @@ class MarkersPane(Listener):
         self.setLayout(vertical_box(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
         color = workspace.color_by_value
+        head = self.table.horizontalHeader()
+        head.sortIndicatorChanged.connect(self._list_rows)
         self.table.rows_picked.connect(lambda names, _: list(map(color, names)))
         self._show_text("")
         data_changes = session.dataset_changed, session.columns_changed
@@ -195,13 +219,14 @@ class MarkersPane(Listener):
             steps = iter_markers(
                 *(values, comparison.inside, comparison.outside, names),
                 method=comparison.method,
+                tie_correct=comparison.tie_correct,
                 samples=dataset.obs[samples].to_numpy() if samples else None,
                 n_top=None,
                 log1p=expression.is_log1p,
             )
             markers = yield from steps
-            rows = markers.frame()[:N_LISTED].set_index("names", drop=False)[NAMES]
-            return Compared(markers, comparison, rows, expression.note)
+            frame = markers.frame().set_index("names", drop=False)[NAMES]
+            return Compared(markers, comparison, frame, expression.note)
 
         self._search.submit(find)
 
@@ -223,11 +248,8 @@ class MarkersPane(Listener):
         dataset = self._session.dataset
         obs = None if dataset is None else dataset.obs
         if dataset is None or obs is not self._obs:
-            self._obs, self._request, tests = obs, None, dict(TESTS)
-            if dataset is not None:  # samples may be named by a column
-                named = sample_columns(dataset)
-                tests |= {f"Samples: {name}": ("wilcoxon", name) for name in named}
-            self.test.set_choices(tests.items())
+            self._obs, self._request = obs, None
+            self._sample_columns = [] if dataset is None else sample_columns(dataset)
         chosen, choices = self._chosen, [*offer_comparisons(self._session)]
         of = [x for _, x in choices if x.column and x.column == chosen.column]
         self.against.set_choices(choices, chosen, *of)
@@ -237,6 +259,12 @@ class MarkersPane(Listener):
         self.first.set_choices(texts.items(), chosen.levels[0])
         texts.pop(self.first.currentText(), None)
         self.second.set_choices([(OTHERS, None), *texts.items()], chosen.levels[1])
+        # Each level of the compared column is one sample.
+        named = [one for one in self._sample_columns if one != self._chosen.column]
+        of_samples = {
+            f"Samples: {one}": {"method": "t-test", "samples": one} for one in named
+        }
+        self.test.set_choices([*TESTS.items(), *of_samples.items()])
 
     @property
     def _column(self) -> str:
@@ -253,14 +281,13 @@ class MarkersPane(Listener):
         return against
 
     def _comparison(self) -> ShownComparison:
-        against, (method, samples) = self._chosen, self.test.value
+        against = self._chosen
         inside, outside = groups(self._session, against)
         return ShownComparison(
             title=title_comparison(self._session, against),
             inside=inside,
             outside=outside,
-            method=method,
-            samples=samples,
+            **self.test.value,
         )
 
     def _save(self) -> None:
@@ -295,11 +322,21 @@ class MarkersPane(Listener):
         self.compared = compared
         markers, dataset = compared.markers, self._session.dataset
         noun = "points" if dataset is None else f"{dataset.row_noun}s"
-        words, tip = RANKS, RANKS_TIP
-        if compared.groups.samples:
-            noun, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP
-        self.table.show_frame(compared.rows)
-        sizes = f"{markers.n_inside:,} {noun} against {markers.n_outside:,}."
-        self._show_text(
-            f"{sizes} {words}", " ".join(filter(None, (compared.note, tip)))
-        )
+        text = f"{markers.n_inside:,} {noun} against {markers.n_outside:,}. {RANKS}"
+        tip = RANKS_TIP
+        if markers.design is not None:
+            text, tip = markers.design.describe(compared.groups.samples), SAMPLES_TIP
+            if markers.n_untested:
+                genes = count_text(markers.n_untested, "gene")
+                text += f" Not tested: {genes} with few counts."
+        self._list_rows()
+        self._show_text(text, " ".join(filter(None, (compared.note, tip))))
+
+    def _list_rows(self, *event: object) -> None:
+        """Fill the table with the first rows by score, or by the heading pressed."""
+        if self.compared is not None:
+            head = self.table.horizontalHeader()
+            section = head.sortIndicatorSection()
+            column = NAMES[section] if section > 0 else ""
+            falls = head.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
+            self.table.show_frame(self.compared.rank_by(column, falls=falls))
