@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.column_names import names_kinds
+from napari_embedding_game.data.column_names import is_cell_type_name
 from napari_embedding_game.data.columns import count_levels
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import to_levels
@@ -61,7 +61,7 @@ def sample_columns(dataset: Dataset) -> list[str]:
     for name in dataset.level_columns:
         is_chosen = chosen.get(name) == "samples"
         least = 2 if is_chosen or roles[name] == "samples" else MIN_SAMPLES
-        is_other = names_kinds(name) or _CONDITION.search(name)
+        is_other = is_cell_type_name(name) or _CONDITION.search(name)
         if is_other and not is_chosen:
             continue
         if least <= count_levels(obs[name], most) <= most:
