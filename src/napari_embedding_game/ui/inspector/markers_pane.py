@@ -52,8 +52,8 @@ from napari_embedding_game.ui.workspace import Workspace
 
 SAMPLES_TIP = (
     "Each sample, such as a donor, counts once in a group, by the mean of its cells "
-    "(10 or more). Samples that are in both groups are paired. Genes are tested by "
-    "limma's moderated t-test, those with too few counts are left out (edgeR's rule)."
+    "(10 or more). Samples that are in both groups are paired. Expression is tested by "
+    "limma's moderated t-test, where there are enough counts (edgeR's rule)."
 )
 RANKS = "Use p-values to rank, not as proof."
 RANKS_TIP = "Clusters were found in these numbers. For a test, compare samples."
@@ -68,8 +68,8 @@ TESTS: dict[str, dict[str, Any]] = {
 }
 """Fields of a :class:`ShownComparison`, by what the test is called."""
 TEST_TIP = (
-    "The test, as in scanpy. Without correction for ties, p-values of genes that few "
-    "cells have are too large."
+    "The test, as in scanpy. Without correction for ties, p-values are too large where "
+    "most values are 0."
 )
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
