@@ -307,7 +307,7 @@ def measure_ifnb(args: argparse.Namespace) -> list[dict[str, Any]]:
             order = np.argsort(p, kind="stable")
             rows.append(
                 {
-                    "samples": f"{n_donors} {'pairs' if is_paired else 'against 4'}",
+                    "samples": f"{n_donors} {'pairs' if is_paired else f'against {n_donors}'}",
                     "test": name,
                     "genes found": len(significant),
                     f"of the {len(right)} right ones": int(
