@@ -301,13 +301,14 @@ def measure_ifnb(args: argparse.Namespace) -> list[dict[str, Any]]:
             n_donors=n_donors,
             is_paired=is_paired,
         )
+        samples = "pairs" if is_paired else f"against {n_donors}"
         for name, test in iter_tests(0, args):
             adjusted, p = test(cells)
             significant = np.flatnonzero(adjusted < LEVEL)
             order = np.argsort(p, kind="stable")
             rows.append(
                 {
-                    "samples": f"{n_donors} {'pairs' if is_paired else f'against {n_donors}'}",
+                    "samples": f"{n_donors} {samples}",
                     "test": name,
                     "genes found": len(significant),
                     f"of the {len(right)} right ones": int(
