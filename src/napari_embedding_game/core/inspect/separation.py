@@ -37,10 +37,12 @@ MAX_COLUMNS = 50
 _SPLITS, _BINS, _WINDOW = 5, 60, (-1.0, 2.0)
 """Of the rows into halves; of the histogram of scores, and its ends: the groups' means
 are at 0 and 1."""
-_MIN_SAMPLES, _MAX_SAMPLES, _CLEARLY_ONE = 5, 40, 0.25
-"""Samples of the fitted histogram; probability above which no more are taken."""
-_LEAST_EVIDENCE, _LEAST_SPREAD = 0.1, 0.1
-"""Evidence that counts as none, and standard deviation of its logarithm."""
+_FEW_SAMPLES, _CLEARLY_ONE = 5, 0.25
+"""Samples of the fitted histogram after which a p above this probability ends them."""
+_ENOUGH_SAMPLES, _MAX_SAMPLES = 20, 40
+"""Samples after which a p below a quarter of alpha ends them, and the most of all."""
+_LEAST_EVIDENCE, _LEAST_SPREAD = 1.0, 0.25
+"""Evidence below which none counts, and least standard deviation of its logarithm."""
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -206,13 +208,13 @@ def _test_scores(
         fitted = n * fit_log_concave(sample)
         empty = find_emptiest_interval(sample, fitted, begin, end)
         by_chance.append(np.log(max(empty.evidence, _LEAST_EVIDENCE)))
-        if n_samples < _MIN_SAMPLES:
+        if n_samples < _FEW_SAMPLES:
             continue
         spread = max(float(np.std(by_chance, ddof=1)), _LEAST_SPREAD)
         beyond = np.log(max(found.evidence, _LEAST_EVIDENCE)) - np.mean(by_chance)
         t = beyond / (spread * sqrt(1 + 1 / n_samples))
         p = float(stdtr(n_samples - 1, -t))
-        if p > _CLEARLY_ONE or p < alpha / 4:
+        if p > _CLEARLY_ONE or (n_samples >= _ENOUGH_SAMPLES and p < alpha / 4):
             break
     return p, found.missing
 
