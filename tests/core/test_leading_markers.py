@@ -7,7 +7,7 @@ import pytest
 import scanpy as sc
 import scipy.sparse as sp
 
-from napari_embedding_game.core.inspect.markers import iter_leading
+from napari_embedding_game.core.inspect.markers import iter_leading_markers
 
 
 def result_of(steps):
@@ -30,7 +30,7 @@ def cells():
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_the_order_is_that_of_scanpy(cells, kind):
     X, codes = cells
-    found, shares = result_of(iter_leading(kind(X), codes, 3))
+    found, shares = result_of(iter_leading_markers(kind(X), codes, 3))
     assert shares[-1] == 1
     obs = pd.DataFrame({"group": pd.Categorical(codes.astype(str))})
     obs.index = [f"c{i}" for i in range(90)]
@@ -47,15 +47,15 @@ def test_the_order_is_that_of_scanpy(cells, kind):
 def test_rows_of_no_group_are_among_the_others(cells):
     X, codes = cells
     one = np.where(codes == 0, 0, -1)
-    found, _ = result_of(iter_leading(X, one, 1))
-    wanted, _ = result_of(iter_leading(X, codes, 3))
+    found, _ = result_of(iter_leading_markers(X, one, 1))
+    wanted, _ = result_of(iter_leading_markers(X, codes, 3))
     np.testing.assert_array_equal(found[0], wanted[0])
 
 
 def test_values_that_are_no_logarithms_need_no_fold(cells):
     X, codes = cells
-    higher, _ = result_of(iter_leading(X, codes, 3, log1p=False))
-    twice, _ = result_of(iter_leading(X, codes, 3))
+    higher, _ = result_of(iter_leading_markers(X, codes, 3, log1p=False))
+    twice, _ = result_of(iter_leading_markers(X, codes, 3))
     assert set(twice[0]) < set(higher[0])
 
 
@@ -63,5 +63,5 @@ def test_groups_that_are_too_small_have_none(cells):
     X, _ = cells
     codes = np.zeros(90, int)
     codes[0] = 1
-    found, _ = result_of(iter_leading(X, codes, 3))
+    found, _ = result_of(iter_leading_markers(X, codes, 3))
     assert [len(columns) for columns in found] == [0, 0, 0]

@@ -17,7 +17,7 @@ from napari_embedding_game.data.images.folder import (
     find_image_pairs,
     has_image_pairs,
 )
-from napari_embedding_game.data.images.image_table import join_tables
+from napari_embedding_game.data.images.image_table import build_image_table
 from napari_embedding_game.data.stages import finish
 from worlds import field, measure, read
 from worlds import write_field as write
@@ -292,7 +292,7 @@ def test_of_many_numbers_long_ones_are_ids_and_others_are_measured(tmp_path):
     table.assign(**more).to_csv(tmp_path / "layout.csv", index=False)
     file = tmp_path / "any.tif"
     pairs = [ImagePair(name=name, images=(file,), labels=file) for name in names]
-    columns, _ = join_tables(pairs, [tmp_path / "layout.csv"])
+    columns, _ = build_image_table(pairs, [tmp_path / "layout.csv"])
     assert columns["dose"].tolist() == [*range(40)]
     assert columns["batch"].tolist() == [*map(str, batch)]
     assert columns["plate_age"].dtype.kind in "iu"

@@ -227,7 +227,7 @@ def taught(desk, session):
     for name, at in (("one", 0), ("two", 40)):
         session.clusters.make_group(np.arange(at, at + 6), name)
     dataset, said = session.dataset, session.clusters.state.annotation
-    examples = learned_classes.collect_examples(dataset, said)
+    examples = learned_classes.choose_example_rows(dataset, said)
     learned = finish(learned_classes.learn_from_examples(dataset, examples))
     session.add_columns(learned_classes.add_class_columns, "taught", learned, examples)
 
@@ -370,7 +370,7 @@ NOT_IN_H5AD |= {"quality", "var_names"}  # components are called after their key
 
 def in_h5ad(desk, path):
     """Save the map on show for scanpy, and return what that reads."""
-    content, _ = archive.pack_for_h5ad(desk.maps.to_saved_session(), path)
+    content, _ = archive.pack_shown_map_for_h5ad(desk.maps.to_saved_session(), path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that come twice
         result = replace(desk.session.to_result(), session=content)

@@ -114,7 +114,7 @@ def test_what_is_held_while_paused_is_held_when_one_comes_back(session, tmp_path
     first = session.timeline.newest
     before = session.snapshot.embedding
     session.hand.hold_points(ONE)
-    assert session.hand.describe_forces() == "By hand: 30 points held."
+    assert session.hand.describe_forces_or_refusal() == "By hand: 30 points held."
     saved = SavedSession(maps=(session.to_saved_map(),))
     archive.save_session(saved, tmp_path / "held.zip")
     session.show_mark(first.number)
@@ -124,7 +124,7 @@ def test_what_is_held_while_paused_is_held_when_one_comes_back(session, tmp_path
     other = session_of(rows(X))
     other.restore(opened)
     for one in (session, other):
-        assert one.hand.describe_forces() == "By hand: 30 points held."
+        assert one.hand.describe_forces_or_refusal() == "By hand: 30 points held."
         Played(one, one.continue_run()).to_the_end()
         assert np.array_equal(one.snapshot.embedding[ONE], before[ONE])
         assert is_same_layout(
@@ -150,7 +150,7 @@ def test_a_landmark_is_dragged_pinned_and_let_go(session):
     hand.end_drag(is_pinned=True)
     played.to_the_end()
     assert np.array_equal(session.snapshot.landmarks[5], place)
-    assert hand.describe_forces() == "By hand: 1 landmark pinned."
+    assert hand.describe_forces_or_refusal() == "By hand: 1 landmark pinned."
     assert is_same_layout(
         replay(X.astype(np.float32), session.run_record), session.snapshot
     )
@@ -189,12 +189,12 @@ def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
     with pytest.raises(DataError, match="Continue"):
         hand.begin_cluster_drag(session.clusters.clusters[0].id)
     hand.show_refusal("Nothing moves.")
-    assert (hand.describe_forces(), session.message) == (
+    assert (hand.describe_forces_or_refusal(), session.message) == (
         "Nothing moves.",
         "Nothing moves.",
     )
     hand.drop_forces()  # another map comes
-    assert hand.describe_forces() == ""
+    assert hand.describe_forces_or_refusal() == ""
     session.settings.method = "ee_spectral_direction"
     with pytest.raises(InputError, match="Only a game"):
         hand.hold_points(ONE)

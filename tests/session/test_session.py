@@ -82,16 +82,16 @@ def test_a_run_that_never_moves_leaves_the_map_and_what_it_was_made_with(session
     kept = session.moment
     assert kept.settings.n_neighbors == kept.record.settings.n_neighbors == 15
     assert kept.forces.holds is session.hand.forces.holds
-    assert session.hand.describe_forces() == "By hand: 3 points held."
+    assert session.hand.describe_forces_or_refusal() == "By hand: 3 points held."
     session.settings.n_neighbors = 15
     session.move_cluster(1, np.ones(2))
     pinned = "By hand: 3 points held, 1 cluster pinned."
     for cluster in (1, 2):  # the second while the first is being prepared
         session.move_cluster(cluster, np.ones(2), is_pinned=True)
-        assert session.hand.describe_forces() == pinned
+        assert session.hand.describe_forces_or_refusal() == pinned
         pinned = pinned.replace("1 cluster", "2 clusters")
     session.stop()
-    assert session.hand.describe_forces() == "By hand: 3 points held."
+    assert session.hand.describe_forces_or_refusal() == "By hand: 3 points held."
     session.settings.n_neighbors = 30
     session.note_run_failed(session.begin(), MemoryError())
     assert session.stale

@@ -39,7 +39,7 @@ def filled(session, n=6):
 
 
 def learn(session):
-    examples = learned_classes.collect_examples(session.dataset, said(session))
+    examples = learned_classes.choose_example_rows(session.dataset, said(session))
     learned = finish(learned_classes.learn_from_examples(session.dataset, examples))
     add = learned_classes.add_class_columns
     return session.add_columns(add, "taught", learned, examples), learned, examples
@@ -58,7 +58,7 @@ def test_what_is_missing_is_said(session):
     assert learned_classes.explain_why_unlearnable(dataset, said(session)) == ""
     session.clusters.recolor(group, "#ff0000")
     session.clusters.add_points_to_group(group, of_kind(session, 2, 2))
-    first, second = learned_classes.collect_examples(dataset, said(session)).values()
+    first, second = learned_classes.choose_example_rows(dataset, said(session)).values()
     assert (len(first), len(second)) == (5, 1)
     assert said(session).groups[group].color == "#ff0000"
     session.clusters.undo()
@@ -110,7 +110,9 @@ def test_of_a_large_group_some_points_are_learned_from(session, monkeypatch):
     monkeypatch.setattr(learned_classes, "MAX_EXAMPLES", 5)
     _, learned, examples = learn(filled(session, 12))
     assert learned.counts.tolist() == [5, 5, 5]
-    assert examples == learned_classes.collect_examples(session.dataset, said(session))
+    assert examples == learned_classes.choose_example_rows(
+        session.dataset, said(session)
+    )
 
 
 def test_in_a_map_of_a_part_classes_stay(session):

@@ -11,7 +11,10 @@ from napari_embedding_game.data import palette
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.formats.tables import result_from_features
 from napari_embedding_game.session.axis_values import find_axis_values
-from napari_embedding_game.session.cluster_expression import RowChoice, assign_rows
+from napari_embedding_game.session.cluster_expression import (
+    RowChoice,
+    assign_figure_rows,
+)
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     STRETCH,
@@ -165,7 +168,9 @@ def test_colours_and_order_of_the_file_are_everywhere(tmp_path, dock, play, sess
     assert [name for name, _ in legend.levels] == [*"CAB"]
     seen = list(map(to_hex, legend.colors))
     assert seen == ["#ff0000", "#00ff00", "#e0e0e0"]  # seen on a white canvas, too
-    rows = assign_rows(RowChoice("kind"), session.dataset, session.clusters.clustering)
+    rows = assign_figure_rows(
+        RowChoice("kind"), session.dataset, session.clusters.clustering
+    )
     assert rows.categories.tolist() == [*"CAB"]
     figure = find_map_colors(dock.workspace)
     assert figure.levels.categories.tolist() == [*"CAB"]

@@ -61,7 +61,9 @@ def test_a_damaged_file_does_no_harm_to_the_window(
 
     path = endless(cells(tmp_path / "endless.h5ad"))
     target = tmp_path / "map.h5ad"
-    saved = of_a_map(target, archive.pack_for_h5ad(maps.to_saved_session(), target)[0])
+    saved = of_a_map(
+        target, archive.pack_shown_map_for_h5ad(maps.to_saved_session(), target)[0]
+    )
     for one, words in ((path, "Opening endless"), (endless(saved), "Reading map")):
         drop(one)
         qtbot.waitUntil(lambda words=words: words in data.summary.text())

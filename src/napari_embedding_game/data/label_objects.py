@@ -68,7 +68,7 @@ class Objects:
             (self.box_corners[:, 0] <= near) & (near < self.box_corners[:, 1])
         )
 
-    def overlaps_counterpart(self, others: Objects) -> NDArray[np.bool_]:
+    def is_centered_in_counterpart(self, others: Objects) -> NDArray[np.bool_]:
         """Return whether the middle of a box lies in the same row's other box, (N,).
 
         Either middle may lie in the other box. All are False if the shapes differ.
@@ -101,7 +101,7 @@ class Objects:
         stays = [i >= 0 and theirs[i] == key for i, key in pairs]
         same = np.where(stays, same_label_indices, same)
         is_free = (same_label_indices >= 0) & ~np.isin(same_label_indices, same)
-        is_free &= self.overlaps_counterpart(others.take(same_label_indices))
+        is_free &= self.is_centered_in_counterpart(others.take(same_label_indices))
         found = np.where((same < 0) & is_free, same_label_indices, same)
         return found if 2 * (found >= 0).sum() >= min(len(self), len(others)) else same
 

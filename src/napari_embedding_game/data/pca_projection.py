@@ -25,7 +25,7 @@ from napari_embedding_game.data.projection import (
     infer_count_sum,
     normalise_expression,
 )
-from napari_embedding_game.data.raw_counts import are_counts
+from napari_embedding_game.data.raw_counts import look_like_counts
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -52,7 +52,7 @@ def reconstruct_pca_projection(adata: AnnData, where: str) -> Projection:
     is_scaled = values.min() < 0
     base = read_log_base(adata)
     unit = to_natural_log(1.0, base)  # ln(1 + x) of 1 in the stored base
-    if not is_scaled and are_counts(values):
+    if not is_scaled and look_like_counts(values):
         values = normalise_expression(values, TARGET_SUM, "These cells")
     elif not is_scaled:
         values = to_natural_log(values, base)
@@ -63,7 +63,7 @@ def reconstruct_pca_projection(adata: AnnData, where: str) -> Projection:
         std=np.full(len(used), unit, np.float32),
         loadings=loadings[used],
         offset=np.zeros(loadings.shape[1], np.float32),
-        target_sum=_find_target_sum(adata),
+        target_sum=_infer_target_sum(adata),
     )
     candidates = [] if is_scaled else [plain]
     if {"mean", "std"} <= set(adata.var.columns):
@@ -91,7 +91,7 @@ def reconstruct_pca_projection(adata: AnnData, where: str) -> Projection:
     )
 
 
-def _find_target_sum(adata: AnnData) -> float:
+def _infer_target_sum(adata: AnnData) -> float:
     """Return the sum to which counts were normalised, from their logarithms."""
     matrices = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
     logarithms = (one for one in matrices if guess_gene_kind(one) == "logarithms")

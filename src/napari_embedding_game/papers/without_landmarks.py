@@ -63,7 +63,7 @@ def minimize_and_release_stuck_points(
         yield stuck
 
 
-def _compute_layouts(
+def _prepare_layouts(
     descend: Callable[..., Iterator[Step]], problem: Problem, settings: Settings
 ) -> Layouts:
     """Return the layouts of a minimiser for a problem, with the objective."""
@@ -92,7 +92,7 @@ def _iterate_states(steps: Iterator[Step], most: int | None) -> Iterator[State]:
 
 
 by_spectral_direction, by_homotopy, by_pressured_points = (
-    partial(_compute_layouts, minimizer)
+    partial(_prepare_layouts, minimizer)
     for minimizer in (
         minimize_by_spectral_direction,
         minimize_by_homotopy,

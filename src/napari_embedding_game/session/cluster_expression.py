@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from napari_embedding_game.core.inspect.group_sums import GroupSummary, summarize_groups
-from napari_embedding_game.core.inspect.markers import iter_leading
+from napari_embedding_game.core.inspect.markers import iter_leading_markers
 from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -66,7 +66,7 @@ def list_row_choices(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice
     return [CLUSTERS, *alone, *pairs]
 
 
-def assign_rows(
+def assign_figure_rows(
     choice: RowChoice, dataset: Dataset, clustering: Clustering
 ) -> pd.Categorical:
     """Return the figure row of each point, (n,); rows of a cluster are consecutive."""
@@ -200,7 +200,7 @@ def _iter_marker_columns(
     They are ``N_LEADING`` for each group, each under the first group it leads.
     """
     expression = dataset.expression
-    ranked = yield from iter_leading(
+    ranked = yield from iter_leading_markers(
         expression.values, codes, n_clusters, log1p=expression.is_log1p
     )
     indices: dict[int, None] = {}

@@ -175,7 +175,7 @@ class Hand:
         self._refusal = reason
         self.changed.emit()
 
-    def describe_forces(self) -> str:
+    def describe_forces_or_refusal(self) -> str:
         """Return a sentence on the forces that act, or on why an action was refused.
 
         "" where there are no forces.

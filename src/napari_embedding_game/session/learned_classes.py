@@ -32,7 +32,7 @@ FEW = 5
 """Number of examples of a class below which its accuracy is too uncertain."""
 
 
-def collect_examples(dataset: Dataset, annotation: Annotation) -> Examples:
+def choose_example_rows(dataset: Dataset, annotation: Annotation) -> Examples:
     """Return the examples of each group, as source rows by the name of the group."""
     rows, examples = np.flatnonzero(dataset.kept), {}
     for code, group in annotation.groups.items():

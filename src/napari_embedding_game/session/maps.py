@@ -261,9 +261,9 @@ class MapTree:
             if is_other and has_same_rows_and_values(self._maps[key].dataset, dataset):
                 self.open(key)
                 return
-        self._open_changed_reading(base, current, dataset)
+        self._replace_or_add_reading(base, current, dataset)
 
-    def _open_changed_reading(
+    def _replace_or_add_reading(
         self, base: str, current: Dataset, dataset: Dataset
     ) -> None:
         """Open a reading with other rows or numbers, and copy the annotation to it.
@@ -484,7 +484,7 @@ def _have_objects_moved(one: Dataset, other: Dataset) -> bool:
     ours, theirs = one.source_objects, other.source_objects
     if ours is None or theirs is None or not _are_measured(one, other):
         return False
-    return not bool(ours.overlaps_counterpart(theirs).all())
+    return not bool(ours.is_centered_in_counterpart(theirs).all())
 
 
 def has_same_rows_and_values(one: Dataset, other: Dataset) -> bool:

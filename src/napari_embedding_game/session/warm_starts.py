@@ -72,7 +72,7 @@ def change_n_dimensions(
     points, landmarks = layout.embedding, layout.landmarks
     lacking = n_components - points.shape[1]
     if lacking <= 0:
-        transform = _principal_axes_transform(points, n_components)
+        transform = _aligned_principal_axes_transform(points, n_components)
         flat, marks = (transform(p).astype(np.float32) for p in (points, landmarks))
         return replace(layout, embedding=flat, landmarks=marks), transform
 
@@ -128,7 +128,7 @@ def _sample_smooth_coordinate(
     return values.clip(-DEEPEST, DEEPEST)
 
 
-def _principal_axes_transform(points: FloatArray, n_axes: int) -> Transform:
+def _aligned_principal_axes_transform(points: FloatArray, n_axes: int) -> Transform:
     """Return a function from positions (m, d) to principal axes of points (m, n_axes).
 
     The axes are rotated or mirrored so that the result is nearest to the first

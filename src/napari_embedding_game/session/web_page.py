@@ -24,7 +24,7 @@ from matplotlib import colormaps
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import run_to_result
-from napari_embedding_game.core.inspect.markers import iter_leading
+from napari_embedding_game.core.inspect.markers import iter_leading_markers
 from napari_embedding_game.data.column_names import TEXT
 from napari_embedding_game.data.columns import KEY, list_text, replace_infinite_by_nan
 from napari_embedding_game.data.errors import DataError
@@ -252,7 +252,7 @@ def _markers_by_group(
     codes = groups["codes"].astype(np.intp)
     codes, is_log1p = np.where(codes == MISSING, -1, codes), expression.is_log1p
     n_groups = len(groups["levels"])
-    leading = iter_leading(expression.values, codes, n_groups, log1p=is_log1p)
+    leading = iter_leading_markers(expression.values, codes, n_groups, log1p=is_log1p)
     ranked = zip(groups["levels"], run_to_result(leading), strict=True)
     all_names = pd.Index(names)
     return {level: all_names[one[:N_MARKERS]].tolist() for level, one in ranked}

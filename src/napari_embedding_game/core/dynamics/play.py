@@ -180,7 +180,7 @@ class _Driver:
         rng = np.random.default_rng(problem.random_state)
         self._member_rows = rng.choice(n, min(settings.n_landmarks, n), replace=False)
         self.mover = make_mover(problem, settings)
-        self._apply_settings(settings)
+        self._restart_states(settings)
 
     def steer(self, steer: Steer) -> None:
         """Apply the settings and forces of ``steer`` to the running game.
@@ -193,13 +193,13 @@ class _Driver:
             if not is_game(settings):
                 raise InputError(NO_CHANGE)
             if steer.settings is not None or steer.forces is not None:
-                self._apply_settings(settings)
+                self._restart_states(settings)
             if steer.forces is not None:
                 self.mover.set_hand_forces(steer.forces)
         elif steer.forces is not None:
             raise InputError(NO_HAND)
 
-    def _apply_settings(self, settings: Settings) -> None:
+    def _restart_states(self, settings: Settings) -> None:
         """Begin to yield states under these settings, from the present positions."""
         self._settings, self._energy, mover = settings, math.nan, self.mover
         if isinstance(mover, Game):
@@ -247,7 +247,9 @@ class _Driver:
         is_at_rest = is_finished or is_complete
         is_diagnosed = is_at_rest or self._is_diagnosis_due(len(landmarks))
         if is_diagnosed:
-            self._update_diagnostics(embedding, landmarks, is_finished, is_at_rest)
+            self._update_diagnostics_and_alarm(
+                embedding, landmarks, is_finished, is_at_rest
+            )
         if is_diagnosed or self._is_energy_due:
             self._energy = self.mover.energy(state)
         if isinstance(self.mover, Layouts):
@@ -291,7 +293,7 @@ class _Driver:
             raise make_runaway_error()
         return copied
 
-    def _update_diagnostics(
+    def _update_diagnostics_and_alarm(
         self,
         embedding: NDArray[np.float32],
         landmarks: NDArray[np.float32],

@@ -41,7 +41,9 @@ def _factorize_length(n: int) -> tuple[int, ...]:
 
 
 @cache
-def _make_twiddles(n: int, dtype: np.dtype[np.floating]) -> tuple[Any, Real]:
+def _factorize_and_make_twiddles(
+    n: int, dtype: np.dtype[np.floating]
+) -> tuple[Any, Real]:
     """Return the factors of n, and the cosines and sines of -2 pi j / n, (2, n)."""
     quarters = 4 * np.arange(n)
     angles = np.stack(
@@ -427,6 +429,9 @@ def _run_over_lines(loop: Any, n_lines: int, n: int, *arrays: Any) -> None:
 
     The loop's last arguments are the factors and twiddles of n.
     """
-    twiddles, work = _make_twiddles(n, arrays[0].dtype), _STEPS * n_lines * n
+    twiddles, work = (
+        _factorize_and_make_twiddles(n, arrays[0].dtype),
+        _STEPS * n_lines * n,
+    )
     if n_lines > 0:
         run_blocks(loop, -(-n_lines // WIDTH), work, *arrays, *twiddles)

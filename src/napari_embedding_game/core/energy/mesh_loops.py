@@ -207,7 +207,7 @@ def interpolate_potential(corner_and_splines, potential, n_deep):
 
 
 @njit(**_INLINED)
-def _shifted_products(a, b):
+def _sum_shifted_products(a, b):
     """Return the sums over j of a_j b_(j + m), for m = 0 to 3."""
     return (
         a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3],
@@ -224,7 +224,10 @@ def _spline_overlaps(t, one):
     Each has four numbers, for nodes 0 to 3 apart; the derivative is in ``t``.
     """
     weights, steep = _spline_weights_and_slopes(t, one)
-    ahead, back = _shifted_products(weights, steep), _shifted_products(steep, weights)
+    ahead, back = (
+        _sum_shifted_products(weights, steep),
+        _sum_shifted_products(steep, weights),
+    )
     half = type(one)(0.5)
     slopes = (
         ahead[0],
@@ -232,7 +235,7 @@ def _spline_overlaps(t, one):
         (ahead[2] + back[2]) * half,
         (ahead[3] + back[3]) * half,
     )
-    return _shifted_products(weights, weights), slopes
+    return _sum_shifted_products(weights, weights), slopes
 
 
 @njit(**_INLINED)

@@ -25,7 +25,9 @@ def memory_order(layout: NDArray[np.floating]) -> NDArray[np.intp]:
     second axis.  Below ``MIN_POINTS`` the order is unchanged.
     """
     n = len(layout)
-    return np.arange(n) if n < MIN_POINTS else _sort_by_bin(layout, n / POINTS_PER_BIN)
+    return (
+        np.arange(n) if n < MIN_POINTS else _sort_by_strip(layout, n / POINTS_PER_BIN)
+    )
 
 
 def order_points_by_group(
@@ -37,12 +39,12 @@ def order_points_by_group(
     ``group`` (N,): the group of each point.
     """
     ranks = np.empty(len(layout), np.int32)
-    by_bin = _sort_by_bin(layout, len(group) / POINTS_PER_BIN)
+    by_bin = _sort_by_strip(layout, len(group) / POINTS_PER_BIN)
     ranks[by_bin] = np.arange(len(layout), dtype=np.int32)
     return np.asarray(sort_by_group(ranks[group], len(layout))[1])
 
 
-def _sort_by_bin(layout: NDArray[np.floating], n_bins: float) -> NDArray[np.intp]:
+def _sort_by_strip(layout: NDArray[np.floating], n_bins: float) -> NDArray[np.intp]:
     """Return the order of about sqrt(n_bins) strips, each sorted by the second axis."""
     n = len(layout)
     rank = np.empty(n, np.intp)

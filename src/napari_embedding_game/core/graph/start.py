@@ -115,7 +115,7 @@ def _spectral_layout(
         matrix = edges.to_csr_matrix()
         n_connected, component = connected_components(matrix, directed=False)
         start = _sample_uniform(rng, (edges.n_points, n_components))
-        layout = _iterate_smoothing(POWER_ITERATIONS, start, edges.arrays, component)
+        layout = _run_power_iterations(POWER_ITERATIONS, start, edges.arrays, component)
     else:
         group, n_groups = _group_neighbors(*edges.arrays)
         between = _edges_between_groups(edges, group, n_groups)
@@ -124,11 +124,11 @@ def _spectral_layout(
         n_connected, component_of = connected_components(matrix, directed=False)
         start = _sample_uniform(rng, (n_groups, n_components))
         arrays = between.arrays
-        placed = _iterate_smoothing(_BETWEEN_GROUPS, start, arrays, component_of)
+        placed = _run_power_iterations(_BETWEEN_GROUPS, start, arrays, component_of)
         order = order_points_by_group(placed, group)
         ordered, component = edges.reorder_points(order), component_of[group]
         layout = placed[group]
-        layout[order] = _iterate_smoothing(
+        layout[order] = _run_power_iterations(
             _SMOOTHING, layout[order], ordered.arrays, component[order]
         )
         del ordered  # as large as the edges
@@ -145,7 +145,7 @@ def _sample_uniform(
     return (rng.random(shape) - 0.5).astype(np.float32)
 
 
-def _iterate_smoothing(
+def _run_power_iterations(
     n_iterations: int,
     layout: NDArray[np.float32],
     graph: Any,

@@ -236,7 +236,7 @@ def _merge_within_groups(
 
 
 @njit(no_cpython_wrapper=True, **LOOP)
-def _score_pair(a, b, weights, degree, size, takes_root):
+def _score_merge(a, b, weights, degree, size, takes_root):
     """Return the score of merging clusters a and b, see :func:`_merge_pairwise`."""
     expected = degree[a] * degree[b]
     if weights[a, b] <= 0.0 or expected <= 0.0:
@@ -250,7 +250,7 @@ def _find_best_partner(a, n, best, most, is_there, weights, degree, size, takes_
     best[a], most[a] = -1, -np.inf
     for b in range(a + 1, n):
         if is_there[b]:
-            score = _score_pair(a, b, weights, degree, size, takes_root)
+            score = _score_merge(a, b, weights, degree, size, takes_root)
             if score > most[a]:
                 best[a], most[a] = b, score
 
@@ -295,6 +295,6 @@ def _merge_pairwise(
                     a, n, best, most, is_there, weights, degree, size, takes_root
                 )
             elif a < one:
-                score = _score_pair(a, one, weights, degree, size, takes_root)
+                score = _score_merge(a, one, weights, degree, size, takes_root)
                 if score > most[a] or (score == most[a] and one < best[a]):
                     best[a], most[a] = one, score

@@ -198,7 +198,7 @@ def _moments_and_ranks(values: Any, begin: Any, end: Any, sizes: Any) -> FloatAr
     return figures
 
 
-def iter_leading(
+def iter_leading_markers(
     X: Any, codes: NDArray[np.integer], n_groups: int, *, log1p: bool = True
 ) -> Generator[float, None, list[NDArray[np.intp]]]:
     """Yield the share done, 0 to 1, and return the leading markers of every group.

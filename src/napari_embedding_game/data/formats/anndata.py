@@ -45,7 +45,7 @@ from napari_embedding_game.data.identity import (
 )
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.projection import Projection
-from napari_embedding_game.data.raw_counts import are_counts
+from napari_embedding_game.data.raw_counts import look_like_counts
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
@@ -170,7 +170,7 @@ def read_expression(
     space = noted if is_there else ""
     values = spaces.get_space_item(root, space) if is_there else None
     names = _read_gene_names(source, spaces.get_space_var(root, space))
-    profile, unique, _ = _read_genes_to_compare(source, space, values, names)
+    profile, unique, _ = _choose_and_read_compared_genes(source, space, values, names)
     if profile is None:
         profile, unique = np.zeros((adata.n_obs, 0), np.float32), []
     ids = [source.gene_ids.get(one, "") for one in unique] if source.gene_ids else []
@@ -287,7 +287,9 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     values = _read_and_hash(source, spaces.get_space_item(root, space), space)
     columns = _space_column_names(space, names, values)
     yield Stage("Reading the genes")
-    profile, genes, notes = _read_genes_to_compare(source, space, values, names)
+    profile, genes, notes = _choose_and_read_compared_genes(
+        source, space, values, names
+    )
     yield Stage("Checking the numbers")
     X, are_pairs = _to_numeric_matrix(values, space, where), is_pairwise_space(space)
     dataset = dataset_from_matrix(
@@ -342,7 +344,7 @@ def _space_column_names(space: str, names: pd.Index, values: Any) -> list[str]:
     return make_names_unique(names)
 
 
-def _read_genes_to_compare(
+def _choose_and_read_compared_genes(
     source: _Source, space: str, values: Any, names: pd.Index
 ) -> _Genes:
     """Read the genes to compare clusters by, with their names and notes.
@@ -360,7 +362,9 @@ def _read_genes_to_compare(
     raw: Any = root.get("raw") if space != spaces.RAW else None
     raw = raw if spaces.has_matrix(raw) else None
     has_both = raw is not None and matrix is not None and not is_below_0
-    if has_both and are_counts(store.first_values(raw["X"])) > are_counts(some):
+    if has_both and look_like_counts(store.first_values(raw["X"])) > look_like_counts(
+        some
+    ):
         notes, raw = [RAW_HOLDS_COUNTS], None
     if raw is not None:
         names = _read_gene_names(source, raw["var"])

@@ -61,7 +61,7 @@ def dataset_from_matrix(
         X, names = X[:, indices], [names[i] for i in indices]
         note = f"{len(indices)} of {n_all} columns of {space} ({list_text(names)})"
         notes.append(f"Embedded: {note}.")
-    are_empty = _find_empty_rows(X, space)
+    are_empty = _find_all_nan_rows_of_obsm(X, space)
     if are_empty.any():
         n = np.count_nonzero(are_empty)
         note = f"{n:,} of {len(obs):,} rows left out, of which {space} has no values."
@@ -121,7 +121,7 @@ def build_anndata(
         return AnnData(X, obs, var)
 
 
-def _find_empty_rows(X: Matrix, space: str) -> NDArray[np.bool_]:
+def _find_all_nan_rows_of_obsm(X: Matrix, space: str) -> NDArray[np.bool_]:
     """Return a mask (N,) of the rows that have no values in an ``obsm`` space.
 
     All are False if fewer than two rows have values.

@@ -74,7 +74,7 @@ class Thumbnails:
         corner = (objects.box_corners[row, :, -2:].sum(axis=0) - sides) // 2
         for channel in self.channels:
             pixels = _cut_window(channel.data, plane, corner, sides)
-            light += channel.opacity * _render_channel(channel, pixels)
+            light += channel.opacity * _render_channel_crop(channel, pixels)
         window = _cut_window(self.labels, plane, corner, sides) == label
         indices = (np.outer(sides, np.arange(_SIZE)) + sides[:, None] // 2) // _SIZE
         mask = window[np.ix_(*indices)]
@@ -100,7 +100,7 @@ def _cut_window(
     return np.pad(pixels, ends + [[0, 0]] * (pixels.ndim - 2))
 
 
-def _render_channel(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
+def _render_channel_crop(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
     """Return the light of a window of one channel, (64, 64, 3) from 0 to 1.
 
     Limits, gamma and colours apply as in napari.

@@ -31,7 +31,10 @@ from napari_embedding_game.data.images.folder import (
     find_image_pairs,
     find_tables,
 )
-from napari_embedding_game.data.images.image_table import PLATE_COLUMNS, join_tables
+from napari_embedding_game.data.images.image_table import (
+    PLATE_COLUMNS,
+    build_image_table,
+)
 from napari_embedding_game.data.images.measure import (
     dataset_from_measures,
     measure_picture,
@@ -173,7 +176,7 @@ def measure_images(
     name, inspections = images.folder.name, images.inspections
     yield Stage(f"Measuring {name}")
     pairs = [inspection.pair for inspection in inspections]
-    by_image, table_notes = join_tables(pairs, find_tables(images.folder, pairs))
+    by_image, table_notes = build_image_table(pairs, find_tables(images.folder, pairs))
     spans = _union_spans([inspection.spans for inspection in inspections])
     tables, parts = list[pd.DataFrame](), list[Objects]()
     for i in range(len(pairs)):

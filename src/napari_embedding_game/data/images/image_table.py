@@ -26,7 +26,7 @@ _MAX_GROUPS = 30
 """Number of distinct numbers above which a column is a measure, and no group."""
 
 
-def join_tables(
+def build_image_table(
     pairs: Sequence[ImagePair], tables: Sequence[Path]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return plate, well, field and the columns of tables for each image, and notes.

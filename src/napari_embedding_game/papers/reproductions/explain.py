@@ -127,7 +127,7 @@ APPROXIMATIONS: dict[str, Approximation] = {
 NEAR = 0.03
 
 
-def embed_and_measure(
+def embed_and_measure_digits(
     inputs: Inputs, n_points: int, n_iter: int, begin: Any, method: str
 ) -> dict[str, Any]:
     """Play a method from a start; return measures ("row"), layout and labels."""
@@ -167,7 +167,9 @@ def compare_four_methods(inputs: Inputs, run_cached: CachedRunner) -> Result:
     n_points, n_iter = (300, 200) if inputs.quick else (5_000, 500)
     starts = ("random", "spectral")
     played = product(starts, APPROXIMATIONS)
-    results = run_cached(partial(embed_and_measure, inputs, n_points, n_iter), played)
+    results = run_cached(
+        partial(embed_and_measure_digits, inputs, n_points, n_iter), played
+    )
     rows = pd.DataFrame([each["row"] for each in results.values()])
     accuracy = rows.pivot(index="start", columns="method", values="kNN accuracy")
     gaps = (accuracy["two_kernel_lle"] - accuracy["umap"]).abs()

@@ -125,7 +125,7 @@ def measure_recall_by_pressure(result: Measured) -> Measured:
     }
 
 
-def _judge_recalls(table: str, results: dict[str, Measured]) -> Result:
+def _check_recalls_against_chance(table: str, results: dict[str, Measured]) -> Result:
     """Return a table of recalls of maps by title, and checks that they beat chance."""
     rows = [
         {"": title, **measure_recall_by_pressure(each)}
@@ -194,7 +194,9 @@ def locate_misplaced_points(inputs: Inputs, run_cached: CachedRunner) -> Result:
         "COIL-20 midway, EE": _measure_objects,
     }
     results = run_cached(lambda title: maps[title](inputs), maps)
-    return _judge_recalls("Points in the wrong place, and their pressure", results)
+    return _check_recalls_against_chance(
+        "Points in the wrong place, and their pressure", results
+    )
 
 
 def locate_misplaced_digits(inputs: Inputs, run_cached: CachedRunner) -> Result:
@@ -214,7 +216,9 @@ def locate_misplaced_digits(inputs: Inputs, run_cached: CachedRunner) -> Result:
         return {"layout": layout, "heights": heights, "labels": labels, "wrong": wrong}
 
     results = run_cached(tsne, [f"{len(X):,} digits, t-SNE"])
-    return _judge_recalls("Digits among other digits, and their pressure", results)
+    return _check_recalls_against_chance(
+        "Digits among other digits, and their pressure", results
+    )
 
 
 # --- Figures 5 and 7: spectral direction and pressured points ---------------------

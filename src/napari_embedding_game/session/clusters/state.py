@@ -108,7 +108,7 @@ class ClusterState:
         done = self.done
         if not (joins and done and done[-1].label == label and not self.undone):
             done = (*done, Edit(label, self.annotation))[-DEPTH:]
-        return self._with_history(annotation, done, ())
+        return self._with_annotation_and_history(annotation, done, ())
 
     def undo(self) -> ClusterState:
         """Return the state before its last edit; itself where there is no edit."""
@@ -116,7 +116,7 @@ class ClusterState:
             return self
         *done, last = self.done
         undone = (*self.undone, replace(last, annotation=self.annotation))
-        return self._with_history(last.annotation, tuple(done), undone)
+        return self._with_annotation_and_history(last.annotation, tuple(done), undone)
 
     def redo(self) -> ClusterState:
         """Return the state with the last undone edit applied again."""
@@ -158,7 +158,7 @@ class ClusterState:
         numbers = np.flatnonzero(np.bincount(self.cluster)).tolist()
         return iter_free_ids({*numbers, *self.annotation.groups})
 
-    def _with_history(
+    def _with_annotation_and_history(
         self, annotation: Annotation, done: tuple[Edit, ...], undone: tuple[Edit, ...]
     ) -> ClusterState:
         moved = replace(

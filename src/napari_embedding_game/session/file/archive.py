@@ -51,7 +51,7 @@ from napari_embedding_game.session.file.places import (
 )
 from napari_embedding_game.session.file.rows import (
     StoredRows,
-    as_rows_of_h5ad,
+    with_h5ad_as_source,
     find_recipe_result,
     read_saved_data,
     to_dataset,
@@ -144,7 +144,7 @@ def save_session(
         return _write_session(session, rows, file, path.absolute().parent, is_shared)
 
 
-def pack_for_h5ad(
+def pack_shown_map_for_h5ad(
     session: SavedSession, path: Path, *, is_shared: bool = False
 ) -> tuple[bytes, str]:
     """Return the map on show as the bytes of a session file inside its .h5ad file.
@@ -241,7 +241,7 @@ def _load_content(path: Path, content: bytes | None) -> SavedSession:
         except ValueError as error:
             raise DamageError(f"its rows: {error}") from error
         if content is not None:
-            rows = [as_rows_of_h5ad(x, path) for x in rows]
+            rows = [with_h5ad_as_source(x, path) for x in rows]
         change = partial(to_full_path, folder=path.absolute().parent)
         pairs = zip(stored, rows, strict=True)
         maps = tuple(_restore_map(saved_map, each, change) for saved_map, each in pairs)

@@ -148,7 +148,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
         lost: StoredRows = dataset.known[ROWS]
         return lost
     source, stored = dataset.source, dict[str, Any]()
-    is_stored = _needs_stored_numbers(dataset, for_h5ad)
+    is_stored = _must_store_values(dataset, for_h5ad)
     if is_stored:
         stored |= _collect_stored_fields(dataset, for_h5ad)
     elif dataset.space == f"columns of {dataset.name}":
@@ -181,7 +181,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
     )
 
 
-def _needs_stored_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
+def _must_store_values(dataset: Dataset, for_h5ad: bool) -> bool:
     """Return whether the numbers have to be stored, as no other file has them."""
     source = dataset.source
     if SAMPLE in dataset.provenance:
@@ -229,7 +229,7 @@ def _find_sample_loader(rows: StoredRows) -> Callable[[], Dataset] | None:
     return sample
 
 
-def as_rows_of_h5ad(rows: StoredRows, path: Path) -> StoredRows:
+def with_h5ad_as_source(rows: StoredRows, path: Path) -> StoredRows:
     """Return rows whose source is the .h5ad file that holds the session.
 
     The rows of a sample are returned as they are.

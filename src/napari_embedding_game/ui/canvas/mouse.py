@@ -168,7 +168,7 @@ class MapMouse(QObject):
         is_brush, mode = tool == "brush", _selection_mode(event, tool)
         line = self._overlay.line = [_event_pixel(event)]
         # A running game or other data may change both during the gesture.
-        pixels, dataset = self._point_pixels(), self._session.dataset
+        pixels, dataset = self._point_pixels_on_maps(), self._session.dataset
         try:
             with self._hold_camera(), self._scene.hold_rendering():
                 self._show_brush_ring(_event_pixel(event) if is_brush else None)
@@ -289,7 +289,9 @@ class MapMouse(QObject):
         of the points on m maps, by default the present ones.
         """
         session = self._session
-        if (pixels := self._point_pixels() if pixels is None else pixels) is None:
+        if (
+            pixels := self._point_pixels_on_maps() if pixels is None else pixels
+        ) is None:
             return
         height, width = self._viewer.canvas.size
         mask = line_mask(line, width, height, radius)
@@ -324,7 +326,7 @@ class MapMouse(QObject):
         if self._session.snapshot is None or self._layers.points is None:
             self._set_tool("")
 
-    def _point_pixels(self) -> NDArray[np.floating] | None:
+    def _point_pixels_on_maps(self) -> NDArray[np.floating] | None:
         """Return the pixels (m N, 2) of the points on m maps; None without a map.
 
         A point outside the map's box in napari's grid has NaN.

@@ -39,7 +39,7 @@ HALO, WIDTH = QColor(0, 0, 0, 90), 2.0
 """Colours of lasso and brush, and the width of their lines in pixels."""
 
 
-def paint_line(
+def paint_line_or_polygon(
     painter: QPainter, line: NDArray[np.floating], radius: float | None, color: QColor
 ) -> None:
     """Fill a closed line of pixels (V, 2); with a radius, stroke the open line instead.
@@ -62,11 +62,11 @@ def paint_line(
 def line_mask(
     line: NDArray[np.floating], width: int, height: int, radius: float | None = None
 ) -> NDArray[np.bool_]:
-    """Return the mask (height, width) of the pixels that :func:`paint_line` covers."""
+    """Return the mask (height, width) of the pixels that :func:`paint_line_or_polygon` covers."""
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.black)
     painter = QPainter(image)
-    paint_line(painter, line, radius, QColor(Qt.GlobalColor.white))
+    paint_line_or_polygon(painter, line, radius, QColor(Qt.GlobalColor.white))
     painter.end()
     mask: NDArray[np.bool_] = qimage_to_array(image)[..., 0] > 0
     return mask
@@ -169,7 +169,7 @@ class MapOverlay(QWidget):
             painter.setClipping(False)
         pixel, radius = self.ring or (None, None)
         if self.line:
-            paint_line(painter, np.array(self.line), radius, VEIL)
+            paint_line_or_polygon(painter, np.array(self.line), radius, VEIL)
             if pixel is None:
                 painter.setPen(QPen(COLOR, WIDTH))
                 painter.drawPolygon([QPointF(*at) for at in self.line])

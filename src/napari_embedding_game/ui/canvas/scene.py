@@ -101,7 +101,9 @@ class MapScene(QObject):
         self._finish_map_soon = self._debounce(FINISH_MS, self._finish_map_at_rest)
         self._write_features_soon = self._debounce(0, self._write_point_features)
         self._fit_camera_soon = self._debounce(0, self.map_layers.fit_camera)
-        self._add_blank_layers_soon = self._debounce(0, self._add_blank_layers)
+        self._add_blank_layers_soon = self._debounce(
+            0, self._add_blank_layers_if_preparing
+        )
         self._remove_stale_layers_soon = self._debounce(0, self._remove_stale_layers)
         self._move_map_soon = self._debounce(0, self.move_map_beside_layers)
         view, dims, hear = session.view, viewer.dims.events, self._connections.connect
@@ -349,7 +351,7 @@ class MapScene(QObject):
             self._finish_map_soon()
         self.render_map()
 
-    def _add_blank_layers(self) -> None:
+    def _add_blank_layers_if_preparing(self) -> None:
         """Add blank layers while another thread prepares the run."""
         run = self.session.run
         if self.session.state == "preparing":

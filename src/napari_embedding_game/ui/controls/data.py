@@ -124,7 +124,7 @@ class DataControls(QWidget):
         self.measure_panel = MeasurePanel(reading)
         self.relink_panel = RelinkPanel(reading)
         self._lay_out_controls()
-        self.measure_panel.objects_changed.connect(self._mark_next_button)
+        self.measure_panel.objects_changed.connect(self._update_first_step)
         connect = Connections(self).connect
         connect(self._on_dataset_changed, self._session.dataset_changed)
         connect(
@@ -264,7 +264,7 @@ class DataControls(QWidget):
             widget.hide()
         self.join_panel.update_to_layers()
         self.recipe_panel.withdraw_offer()
-        self._mark_next_button()
+        self._update_first_step()
 
     def _on_dataset_changed(self, dataset: Dataset | None) -> None:
         """Show the dataset, and fold away the buttons that open other data."""
@@ -290,7 +290,7 @@ class DataControls(QWidget):
             mixed = self.batches.value
         self._offer_batches(loaded.batch_columns, mixed)
         if loaded.is_counts and not asks:
-            self.recipe_panel.offer_recipe(loaded.quality, dataset, recipe)
+            self.recipe_panel.show_recipe(loaded.quality, dataset, recipe)
         else:
             self.recipe_panel.withdraw_offer()
         columns = () if recipe is not None else loaded.columns
@@ -318,7 +318,7 @@ class DataControls(QWidget):
         self.title.setText(dataset.name if dataset else TITLE)
         self.others.set_header_hidden(dataset is None)
         self._show_notes(() if dataset is None else dataset.notes)
-        self._mark_next_button()
+        self._update_first_step()
 
     def _update_summary(self) -> None:
         """Show the stage of reading, else the dataset's size, else a hint to begin."""
@@ -329,7 +329,7 @@ class DataControls(QWidget):
             reads or _describe_dataset(self._session.dataset) or hint
         )
 
-    def _mark_next_button(self) -> None:
+    def _update_first_step(self) -> None:
         """Highlight the button to press next, if any, and update the summary."""
         is_free = self._session.dataset is None and not self.find_first_step()[0]
         for button, is_next in (

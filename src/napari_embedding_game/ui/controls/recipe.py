@@ -70,7 +70,7 @@ class RecipePanel(QWidget):
         self.offer = TextLabel(OFFER, "warning")
         self.numbers: dict[str, FloatSpinBox] = {}
         self._limits = self._make_number_form(CELL_LIMITS)
-        self.cells = CellQualityView(self._set_numbers)
+        self.cells = CellQualityView(self._show_limits)
         self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._update_left_out_counts)
         self.no_mito, self.state = TextLabel(NO_MITOCHONDRIA), TextLabel()
         parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
@@ -95,7 +95,7 @@ class RecipePanel(QWidget):
             doublets=self.doublets.isChecked(),
         )
 
-    def offer_recipe(
+    def show_recipe(
         self, quality: pd.DataFrame | None, dataset: Dataset, applied: Recipe | None
     ) -> None:
         """Offer the recipe for raw counts, or show the recipe that was applied.
@@ -151,20 +151,20 @@ class RecipePanel(QWidget):
             self._doublet_count = None
             self.doublets.setChecked(False)
             none = dict.fromkeys(LIMITS, 0)
-            self._set_numbers({**none, "min_genes": DEFAULTS["min_genes"]})
+            self._show_limits({**none, "min_genes": DEFAULTS["min_genes"]})
         self.cells.show_cells(quality, dataset)
 
     def _show_applied_recipe(self, applied: Recipe, dataset: Dataset) -> None:
         """Show the numbers of an applied recipe and how many doublets it found."""
         self.doublets.setChecked(applied.doublets)
-        self._set_numbers({name: getattr(applied, name) for name in self.numbers})
+        self._show_limits({name: getattr(applied, name) for name in self.numbers})
         recipe = dataset.provenance.get("recipe", {})
         n_doublets = int(recipe.get("left_out", {}).get("doublets", 0))
         self._doublet_count = (
             (self.make_recipe(), n_doublets) if applied.doublets else None
         )
 
-    def _set_numbers(self, numbers: Limits) -> None:
+    def _show_limits(self, numbers: Limits) -> None:
         """Show these numbers, by field, without a signal for each."""
         for name, value in numbers.items():
             with self.numbers[name].changed.blocked():

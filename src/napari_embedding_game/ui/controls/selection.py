@@ -99,8 +99,10 @@ class SelectionControls(QWidget):
         """Show the held points, and whether the method can hold points."""
         hand = self._session.hand
         self._is_game = is_game(self._session.settings.value)
-        self.by_hand.show_text(hand.describe_forces())
-        self.release_button.setVisible(bool(hand.forces and hand.describe_forces()))
+        self.by_hand.show_text(hand.describe_forces_or_refusal())
+        self.release_button.setVisible(
+            bool(hand.forces and hand.describe_forces_or_refusal())
+        )
         self.update_buttons()
 
     def show_active_tool(self, tool: str) -> None:

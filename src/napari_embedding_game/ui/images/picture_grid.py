@@ -49,7 +49,7 @@ class PictureGrid(QListWidget):
         """The source of the pictures; None without any."""
         self._icons: dict[int, QIcon] = {}
         self._picture_job = JobRunner(
-            self, self._show_pictures, self._on_making_failed, self._show_pictures
+            self, self._set_new_pictures, self._on_making_failed, self._set_new_pictures
         )
         self.setIconSize(QSize(SIDE, SIDE))
         self.setViewMode(QListWidget.ViewMode.IconMode)
@@ -120,7 +120,7 @@ class PictureGrid(QListWidget):
             self.executeDelayedItemsLayout()
             self.scrollToItem(chosen[0])
 
-    def _show_pictures(self, pictures: RowPictures) -> None:
+    def _set_new_pictures(self, pictures: RowPictures) -> None:
         """Show the pictures that were made so far."""
         new = {row: image for row, image in pictures[:] if row not in self._icons}
         for row, image in new.items():

@@ -116,7 +116,7 @@ class RelinkPanel(LayerPanel):
         hear(self._on_data_loaded, reading.loaded)
         hear(self.open_missing_layers, reading.session_opened)
         self._on_linked_layers_changed(linked_layers.current)
-        self._update_message()
+        self._show_first_problem()
 
     def open_missing_layers(self) -> None:
         """Open the files of missing layers where they still exist.
@@ -161,7 +161,7 @@ class RelinkPanel(LayerPanel):
             )
             if fitting is not None:
                 self._link_layers(fitting)
-        self._update_message()
+        self._show_first_problem()
 
     # Events
 
@@ -179,7 +179,7 @@ class RelinkPanel(LayerPanel):
         """Drop the message on edits if the present labels were read."""
         if self._is_read:
             self._edit_text = ""
-        self._update_message()
+        self._show_first_problem()
 
     def _read_edited_labels(self) -> None:
         """Read the objects of edited labels again, with the same options."""
@@ -239,7 +239,7 @@ class RelinkPanel(LayerPanel):
     def _on_labels_edited(self, event: object = None) -> None:
         self._is_read, self._edit_text = False, EDITED.format(self._watched.name)
         self._strokes[self._watched] = count_strokes(self._watched)
-        self._update_message()
+        self._show_first_problem()
 
     def _on_map_restored(self, saved: SavedMap) -> None:
         """Look for the layers that the session file records, whatever it holds."""
@@ -255,7 +255,7 @@ class RelinkPanel(LayerPanel):
     def _on_dataset_changed(self, dataset: object) -> None:
         self._opening.stop()
         self._linked.missing = None
-        self._update_message()
+        self._show_first_problem()
 
     def _link_layers(self, new: ObjectLayers) -> None:
         """Link layers, and note edits of the labels; missing images stay missing."""
@@ -277,7 +277,7 @@ class RelinkPanel(LayerPanel):
 
     # Texts
 
-    def _update_message(self) -> None:
+    def _show_first_problem(self) -> None:
         """Show the first problem and its button, or hide the panel."""
         text, words, _ = self._find_problem()
         is_new = text not in ("", self.text.text())
@@ -367,7 +367,7 @@ class RelinkPanel(LayerPanel):
         self._folder_text = f"Opening the images of {folder} again …"
         names = _measured_image_names(self._session.dataset)
         self._opening.submit(partial(open_images, folder, names))
-        self._update_message()
+        self._show_first_problem()
 
     def _on_folder_opened(self, images: ExperimentImages) -> None:
         """Show and link the images, or say that their names differ."""
@@ -379,12 +379,12 @@ class RelinkPanel(LayerPanel):
             self._link_layers(add_experiment_layers(self._viewer, images, dataset.name))
         else:
             self._folder_text = OTHER_IMAGES.format(images.folder.name)
-        self._update_message()
+        self._show_first_problem()
 
     def _on_opening_failed(self, error: BaseException) -> None:
         log_error("Images could not be linked again", error)
         self._folder_text = error_text(error)
-        self._update_message()
+        self._show_first_problem()
 
     def _open_layer_file(self, layer: LayerRecord, *, is_labels: bool = False) -> None:
         """Open the file of a recorded layer, and restore its name and pixel size.

@@ -166,7 +166,9 @@ class ClusterEdits(QWidget):
         self.redo = action("", "", lambda: do(clusters.redo), "Ctrl+Shift+Z")
         self.copy_names = action("Copy names", COPY_TIP, self._copy_point_names)
         self.save_names = action("Save names…", SAVE_TIP, self._save_point_names)
-        self.add_names = action("Add by names…", ADD_TIP, self._select_points_by_names)
+        self.add_names = action(
+            "Add by names…", ADD_TIP, self._ask_names_and_add_points
+        )
         self._rare = [self.recolor, self.note, self.recluster, self.release, self.use]
         self._rare += [self.copy_names, self.save_names, self.add_names]
 
@@ -337,7 +339,7 @@ class ClusterEdits(QWidget):
             ):
                 self._message.show_text(done, "note")
 
-    def _select_points_by_names(self) -> None:
+    def _ask_names_and_add_points(self) -> None:
         """Ask for names, and add the points with these names to the selection."""
         text = self._ask_user(QInputDialog.getMultiLineText, "Add by names", NAMES)
         found = text and self._try_edit(

@@ -20,7 +20,7 @@ from napari_embedding_game.session.cluster_expression import (
     CLUSTERS,
     ClusterExpression,
     RowChoice,
-    assign_rows,
+    assign_figure_rows,
     iter_cluster_expression,
     list_row_choices,
 )
@@ -121,7 +121,7 @@ class ExpressionPane(PlotPane):
         if session.is_moving:
             self.state.show_text(WAITING)
             return
-        point_groups = assign_rows(choice, dataset, session.clusters.clustering)
+        point_groups = assign_figure_rows(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
         request = dataset, choice, names, point_groups.codes.tobytes()
         self._groups = PlotGroups(

@@ -395,7 +395,7 @@ class SelectionTab(Listener):
                 column=column,
                 n_sampled=MAX_PICTURES,
             )
-            return report, _describe_numbers(report, dataset), clusters
+            return report, _size_and_doubts_text(report, dataset), clusters
 
         self._report_jobs.submit(describe)
 
@@ -492,7 +492,7 @@ def _make_differences_frame(sizes: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"column": sizes.index, "bar": bars, "size": sizes.array})
 
 
-def _describe_numbers(report: ClusterReport, dataset: Dataset) -> str:
+def _size_and_doubts_text(report: ClusterReport, dataset: Dataset) -> str:
     """Return the size and share of the selection, and its doubtful points."""
     count = count_text(report.size, dataset.row_noun)
     words = [count, f"{share_text(report.share)} of all"]

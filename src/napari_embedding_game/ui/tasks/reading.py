@@ -175,7 +175,7 @@ class ReadingTask(QObject):
 
         def restore_session(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
-            self.store.finish_autosave()
+            self.store.start_last_autosave()
             self.workspace.linked_layers.set_layers(None)
             self._maps.restore(saved)
             self.changed.emit()
@@ -223,7 +223,7 @@ class ReadingTask(QObject):
             return (yield from source.read(options)).with_counts_and_batches()
 
         def take_up_result(loaded: ReadResult) -> None:
-            self._take_up_result(loaded, request)
+            self._load_data_and_link_layers(loaded, request)
             self.request = None
             self._maps.set_read_result(replace(loaded, source=source, options=options))
             self.changed.emit()
@@ -271,7 +271,9 @@ class ReadingTask(QObject):
         self.request = None
         self._set_stage(None)
 
-    def _take_up_result(self, loaded: ReadResult, request: ReadRequest) -> None:
+    def _load_data_and_link_layers(
+        self, loaded: ReadResult, request: ReadRequest
+    ) -> None:
         """Update the data of the open map, or load other data; then link the layers."""
         viewer, name = self.viewer, loaded.dataset.name
         linked, is_again = request.linked, request.is_again
@@ -293,7 +295,7 @@ class ReadingTask(QObject):
             shown = None if layers.current is None else layers.current.labels
             is_same = is_again or (linked is not None and linked.labels is shown)
             names = maps.carry_clusters(loaded.dataset) if is_same else None
-            self.store.finish_autosave()
+            self.store.start_last_autosave()
             session.load(loaded.dataset)
             if names is not None:
                 session.clusters.restore(names)

@@ -85,7 +85,7 @@ class SessionStore(QObject):
                 logger.info("%s is not listed: %s", path.name, error)
         return files
 
-    def finish_autosave(self) -> None:
+    def start_last_autosave(self) -> None:
         """Save a last time in the background; a later edit begins a new file."""
         self._timer.stop()
         self._save_jobs.stop()
@@ -104,7 +104,7 @@ class SessionStore(QObject):
     def close(self) -> None:
         """Disconnect from the session and save a last time, at the first call."""
         self._connections.close()
-        self.finish_autosave()
+        self.start_last_autosave()
 
     # Inside
 

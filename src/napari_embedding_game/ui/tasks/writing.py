@@ -141,7 +141,7 @@ def prepare_table(workspace: Workspace, path: Path, is_shared: bool = False) -> 
 
     dataset, result = _collect_result(workspace)
     saved = workspace.map_tree.to_saved_session()
-    packed = partial(archive.pack_for_h5ad, saved, path, is_shared=is_shared)
+    packed = partial(archive.pack_shown_map_for_h5ad, saved, path, is_shared=is_shared)
 
     def save() -> str:
         if path.suffix.lower() != H5AD or saved is None:

@@ -144,7 +144,7 @@ class TeachWidget(MapTool):
         if self._learning_job.is_busy:
             self._learning_job.stop()
         elif not self._refusal:
-            examples = learned_classes.collect_examples(dataset, self._annotation)
+            examples = learned_classes.choose_example_rows(dataset, self._annotation)
 
             def learn() -> Stages[tuple[Classification, Examples]]:
                 return (
@@ -289,7 +289,7 @@ class TeachWidget(MapTool):
         dataset, annotation = self._session.dataset, self._annotation
         if self._refusal:
             return self._refusal
-        examples = learned_classes.collect_examples(dataset, annotation)
+        examples = learned_classes.choose_example_rows(dataset, annotation)
         if self._taught_column is not None:
             if examples != dataset.added[self._taught_column].examples:
                 return OUTDATED
