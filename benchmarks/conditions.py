@@ -48,13 +48,14 @@ class Cells:
 
     counts: np.ndarray
     inside: np.ndarray
-    donors: np.ndarray
+    donors: np.ndarray | None
 
     @property
     def logarithms(self) -> np.ndarray:
         """log(1 + x) of the counts in 10,000 of each cell."""
         depths = self.counts.sum(axis=1, keepdims=True)
-        return np.log1p(self.counts / np.maximum(depths, 1) * 1e4)
+        logarithms: np.ndarray = np.log1p(self.counts / np.maximum(depths, 1) * 1e4)
+        return logarithms
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,7 @@ def test_by_welch(cells: Cells) -> Found:
     """Compare log1p of the means of samples, no pairs, by Welch's t-test."""
     from scipy import stats
 
+    assert cells.donors is not None
     values = np.expm1(cells.logarithms)
     sides = [
         np.log1p(
@@ -232,9 +234,10 @@ def measure_power(args: argparse.Namespace) -> list[dict[str, Any]]:
                 significant = np.flatnonzero(adjusted < LEVEL)
                 n_true = np.isin(significant, changed).sum()
                 first = np.argsort(p, kind="stable")[:N_CHANGED]
-                figures = n_true, len(significant) - n_true
                 n_first = np.isin(first, changed).sum()
-                found.setdefault((design.name, name), []).append((*figures, n_first))
+                found.setdefault((design.name, name), []).append(
+                    (n_true, len(significant) - n_true, n_first)
+                )
     rows = []
     for (design_name, test_name), figures in found.items():
         true, false, first = np.mean(figures, axis=0)

@@ -344,7 +344,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
     look.show_names = True
     qtbot.waitUntil(lambda: len(begun) == 1)
     store.saved.connect(lambda: told.append(store))
-    store.start_last_autosave()  # other data come: what is being saved is of former ones
+    store.start_last_autosave()  # other data come: what is saved is of former ones
     gate.set()
     qtbot.waitUntil(lambda: len(begun) == 2)
     assert told == []

@@ -51,11 +51,11 @@ from napari_embedding_game.session.file.places import (
 )
 from napari_embedding_game.session.file.rows import (
     StoredRows,
-    with_h5ad_as_source,
     find_recipe_result,
     read_saved_data,
     to_dataset,
     to_stored_rows,
+    with_h5ad_as_source,
     with_names_of_all_maps,
 )
 from napari_embedding_game.session.file.saved_map import MapKind, SavedMap, SavedSession

@@ -62,7 +62,7 @@ def paint_line_or_polygon(
 def line_mask(
     line: NDArray[np.floating], width: int, height: int, radius: float | None = None
 ) -> NDArray[np.bool_]:
-    """Return the mask (height, width) of the pixels that :func:`paint_line_or_polygon` covers."""
+    """Return the mask (height, width) of pixels painted for a line or polygon."""
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.black)
     painter = QPainter(image)
