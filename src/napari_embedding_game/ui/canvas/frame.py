@@ -40,6 +40,8 @@ EASE = 0.3
 def extent_without_outliers(values: NDArray[np.floating]) -> tuple[float, float, float]:
     """Return the lowest and highest of values (N,) without outliers, and the minimum.
 
+    Outliers lie more than ``MARGIN`` times the range between the quantiles ``TAIL`` and
+    1 - ``TAIL`` beyond that range; quantiles are those of about ``MAX_SAMPLED`` values.
     The first and the third number are equal where no low value is an outlier.
     """
     lowest, highest = float(values.min()), float(values.max())
@@ -52,8 +54,11 @@ def extent_without_outliers(values: NDArray[np.floating]) -> tuple[float, float,
 class Frame:
     """Scale and shift from the units of the map to a box of napari's world.
 
-    The box is a square, or a cube centred on the depth of flat layers.  It lies to the
-    right of ``extents``, each [[top, left], [bottom, right]] of another layer.
+    The box is a square with ``n_axes`` 2, and with 3 a cube centred on the depth of
+    flat layers.  It lies to the right of ``extents``, each [[top, left], [bottom,
+    right]] of another layer, and is as high as all of them together.  Extents that are
+    not finite are ignored.  Without extents the box has the side ``SIDE`` and begins at
+    (0, 0).
     """
 
     def __init__(
@@ -90,8 +95,10 @@ class Frame:
     ) -> None:
         """Adapt center and scale to the extent of positions (N, d) of the map.
 
-        A growing map is fitted at once, a shrinking map step by step unless
-        ``is_immediate``, which also updates the shift for outliers.
+        A growing map is fitted at once.  A shrinking map is followed by the share
+        ``EASE`` a call, or at once with ``is_immediate`` and at the first call; these
+        also update the shift that keeps outliers off images.  Outliers are ignored, and
+        changes of the extent up to ``TOLERANCE``.
         """
         # The loop over axes is many times faster than an operation on all of them.
         signs = _SIGNS[-positions.shape[1] :]
@@ -116,7 +123,7 @@ class Frame:
 
     @property
     def unit(self) -> float:
-        """World units per thousandth of the box."""
+        """World units per thousandth of the box's side."""
         return self.side / SIDE
 
     @property
@@ -126,7 +133,7 @@ class Frame:
 
     @property
     def scale(self) -> float:
-        """World units per unit of the map."""
+        """World units per unit of the map; an extent must have been followed before."""
         return self.side / (2 * self._half)
 
     @property
@@ -153,9 +160,10 @@ class Frame:
         world: NDArray[np.floating],
         axes: Sequence[int],
     ) -> None:
-        """Write :meth:`to_world` of positions (N, d) into ``axes`` of ``world``.
+        """Write :meth:`to_world` of positions (N, d) into ``world`` (N, d), in place.
 
-        Without intermediate arrays it takes a third of the time for a million points.
+        ``axes`` are the columns of ``world`` for [depth,] row and column.  Without
+        intermediate arrays it takes a third of the time for a million points.
         """
         slopes = self.scale * _SIGNS[-self.n_axes :]
         parts = zip(axes, positions.T[::-1], slopes, self.origin, strict=True)
@@ -165,6 +173,9 @@ class Frame:
             column += column.dtype.type(offset)
 
     def overlaps_box(self, extent: NDArray[np.floating]) -> bool:
-        """Return whether an extent [[top, left], [bottom, right]] overlaps the box."""
+        """Return whether an extent [[top, left], [bottom, right]] overlaps the box.
+
+        An extent that only touches the box does not.
+        """
         low, high = self.corners
         return bool((extent[0] < high).all() and (extent[1] > low).all())

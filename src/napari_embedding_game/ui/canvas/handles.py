@@ -39,8 +39,10 @@ def make_game_handle(
 ) -> Handle:
     """Return a handle that drags a landmark or cluster in a running game.
 
-    The first move calls ``begin_drag``; where that raises an error its text is shown
-    and nothing is dragged.
+    The first move calls ``begin_drag``; where that raises a DataError or an InputError
+    its text is shown and nothing is dragged.  Each move then calls ``drag_to_pixel``.
+    A drop is a last move that ends the drag, and pins the object if that is asked for;
+    a cancel ends the drag without a pin.
     """
     is_held: bool | None = None
 

@@ -81,7 +81,7 @@ class HoverTooltip(QObject):
             QToolTip.hideText()
 
     def _on_napari_tooltip_changed(self, event: object) -> None:
-        """Escape the text of napari's own tooltip for a point of the map."""
+        """Escape the text of napari's own tooltip while the map's points are active."""
         tooltip, points = self._viewer.tooltip, self._layers.points
         is_of_map = self._viewer.layers.selection.active is points is not None
         if (
@@ -91,7 +91,10 @@ class HoverTooltip(QObject):
             tooltip.text = self._layer_tip
 
     def _on_mouse_moved(self, viewer: Any, event: Any) -> None:
-        """Look for a point under the mouse once it rests, or hide the tooltip."""
+        """Look for a point under the mouse after a delay; hide the tooltip in a drag.
+
+        The delay is ``NEXT_MS`` while a tooltip is visible, and else ``REST_MS``.
+        """
         self._pixel = np.array(event.pos[:2], dtype=float)
         if event.buttons:  # a drag moves the map or traces a line
             self.hide()
@@ -102,7 +105,11 @@ class HoverTooltip(QObject):
             self._look_soon.throttle()
 
     def _update_row_under_mouse(self) -> None:
-        """Show the tooltip of the point under the mouse, or hide it without a point."""
+        """Show the tooltip of the point under the mouse, or hide it without a point.
+
+        It is also hidden while a button is pressed.  A new point starts the job that
+        makes its picture, where there are images, and stops that of the former point.
+        """
         seen, session = self._session.view.positions, self._session
         row, n_points = None, len(session.clusters.labels)
         if seen is not None and n_points:
@@ -122,12 +129,13 @@ class HoverTooltip(QObject):
             self._show_tooltip()
 
     def _on_picture_made(self, image: QImage | None) -> None:
+        """Keep the picture of the row, and show a visible tooltip again with it."""
         self._image = image
         if QToolTip.isVisible():  # a click may have hidden the tooltip
             self._show_tooltip()
 
     def _show_tooltip(self) -> None:
-        """Show facts and picture of the row at the mouse."""
+        """Show facts and picture of the current row, if any, at the mouse."""
         canvas, dataset = self._overlay.canvas, self._session.dataset
         if self.row is None or canvas is None or dataset is None:
             return
@@ -142,9 +150,10 @@ class HoverTooltip(QObject):
         QToolTip.showText(position, text, canvas, canvas.rect(), STAYS_MS)
 
     def _row_facts(self, dataset: Dataset, row: int) -> RowDetails:
-        """Return the facts of a row: its cluster, the colour variable, and composition.
+        """Return the facts of a row of the dataset, with its name and its cluster.
 
-        Isolation is added for an outlier.
+        Facts are the colour variable, isolation of an outlier, composition columns, and
+        for objects of an image the first three profile columns.
         """
         clustering, snapshot = self._session.clusters.clustering, self._session.snapshot
         cluster = clustering.by_id[int(clustering.labels[row])]
@@ -172,7 +181,8 @@ def row_details_html(
 ) -> str:
     """Return the HTML of a tooltip with facts of a row, its text and its picture.
 
-    ``color`` is that of its point, "" for none; ``dim`` is that of the facts' names.
+    ``color`` is the colour of the row's point, "" for no disc; ``dim`` is the colour of
+    the facts' names.  All texts are escaped.
     """
     disc = f"<span style='color:{color}'>●</span> " if color else ""
     rows = "".join(

@@ -21,10 +21,10 @@ FADE_ZOOM = 1.25
 def groups_and_their_rows(
     groups: NDArray[np.integer],
 ) -> tuple[list[int], list[NDArray[np.intp]]]:
-    """Return the distinct groups in ascending order, and some rows of each group.
+    """Return the distinct groups in ascending order, and row indices of each group.
 
-    Rows with a negative group are left out; of a large group about ``MAX_ROWS`` rows
-    are returned, evenly spaced.
+    ``groups`` (N,) has the group of each row.  Rows with a negative group are left out;
+    of a large group about ``MAX_ROWS`` rows are returned, evenly spaced.
     """
     if groups.max(initial=0) < np.iinfo(np.int16).max:
         groups = groups.astype(np.int16)  # small integers are sorted much faster
@@ -42,10 +42,11 @@ def groups_and_their_rows(
 def centers_and_radii(
     embedding: NDArray[np.floating], rows_by_group: Sequence[NDArray[np.intp]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the center (m, d) and the radius (m,) of each of m groups of rows.
+    """Return centers (m, d) and radii (m,) of m groups of rows of an embedding (N, d).
 
-    The center is the point nearest to the median, since a ring has no points in its
-    middle; most points of the group are within the radius.
+    A center is the point of the group nearest to the group's median, since a ring has
+    no points in its middle.  The share ``RADIUS_SHARE`` of a group is within the
+    group's radius.
     """
     positions = np.empty((len(rows_by_group), embedding.shape[1]))
     radii = np.zeros(len(rows_by_group))
@@ -63,7 +64,9 @@ def label_offsets(
 ) -> NDArray[np.float64]:
     """Return the offsets (m,) of names above the centers of their clusters, in pixels.
 
-    ``radii`` of the clusters and ``half_heights`` of the names are (m,) in pixels.
+    ``radii`` of the clusters and ``half_heights`` of the names are (m,) in pixels.  The
+    offset is 0 from ``CLEAR`` half heights on; up to ``COVERED`` half heights the name
+    is above the whole cluster, and between the two the offset is interpolated.
     """
     share = (CLEAR - radii / half_heights) / (CLEAR - COVERED)
     above: NDArray[np.float64] = np.clip(share, 0.0, 1.0) * (radii + half_heights)
@@ -73,13 +76,15 @@ def label_offsets(
 def zooms_without_overlap(
     positions: NDArray[np.floating], half_sizes: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return for each name the zoom factor (m,) from which on it overlaps no other.
+    """Return for each name the zoom factor (m,) from which on the name has room.
 
-    Only names before it, which are more important, count; a name without room at any
-    zoom has infinity.  Zooming in never makes a name overlap again.
+    The factor is relative to the present zoom.  A name has room where it overlaps no
+    visible name before it, as these are more important.  The first name has 0, and a
+    name without room at any zoom has infinity.  Zooming in never makes a name overlap
+    again.
 
-    ``positions`` (m, 2) and ``half_sizes`` (m, 2), half the height and half the width,
-    are in pixels, down and across.
+    ``positions`` (m, 2) of the names' centers, down and across, and ``half_sizes``
+    (m, 2), half the height and half the width, are in pixels.
     """
     zooms = np.zeros(len(positions))
     for number in range(1, len(positions)):
@@ -93,6 +98,10 @@ def zooms_without_overlap(
 
 
 def label_opacities(zooms: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the opacities (m,) of names, 0 to 1, by :func:`zooms_without_overlap`."""
+    """Return the opacities (m,) of names from 0, without room, to 1.
+
+    ``zooms`` (m,) are those of :func:`zooms_without_overlap`: from factor 1 on a name
+    has opacity 0, up to 1 / ``FADE_ZOOM`` it has 1, and it fades between the two.
+    """
     with np.errstate(divide="ignore"):
         return np.clip(-np.log(zooms) / np.log(FADE_ZOOM), 0.0, 1.0)

@@ -112,9 +112,10 @@ class MapLayers:
         self._connections.close()
 
     def _watch_other_units(self, event: object = None) -> None:
-        """Keep the units of the map's layers equal to those of the other layers.
+        """Subscribe to the units of other layers, and give them to the map's layers.
 
-        Where units differ napari warns and ignores units, also in its scale bar.
+        Former subscriptions end.  Where units differ napari warns and ignores units,
+        also in its scale bar.
         """
         self._unit_connections.close()
         for layer in self._other_layers():
@@ -122,15 +123,17 @@ class MapLayers:
         self._update_units()
 
     def _update_units(self, event: object = None) -> None:
+        """Give the map's layers the units that the other layers have in common."""
         for layer in self._map_layers():
             units = self._world_units(layer.ndim)
             if units is not None and layer in self._layer_list:
                 layer.units = units
 
     def _world_units(self, n_axes: int) -> tuple[Any, ...] | None:
-        """Return the units of the last n axes of the other layers.
+        """Return the units of the last ``n_axes`` axes of the other layers.
 
-        None where there are no other layers, or they have no units in common.
+        Axes that the other layers lack have the unit of their last axis.  None where
+        there are no other layers, or they have no units in common.
         """
         others = self._other_layers()
         units = self._layer_list.get_extent(others).units if others else None
@@ -148,7 +151,8 @@ class MapLayers:
     ) -> None:
         """Add hidden layers for a run that begins, since napari takes a second for it.
 
-        Existing layers are kept.
+        napari is set to display 3 axes for 3 components.  Nothing is done where a layer
+        of points exists.
         """
         if self.points is None:
             self._set_displayed_dimensions(n_components)
@@ -162,7 +166,8 @@ class MapLayers:
     def prepare_layers(self, snapshot: Snapshot) -> None:
         """Make or keep layers of the snapshot's shape, and forget the map's scale.
 
-        :meth:`show_snapshot` then fills them.
+        A layer of landmarks that a person deleted is added again, and napari is set to
+        display 3 axes for a map in space.  :meth:`show_snapshot` then fills the layers.
         """
         n_points, n_components = snapshot.embedding.shape
         self._set_displayed_dimensions(n_components)
@@ -184,11 +189,20 @@ class MapLayers:
     ) -> bool:
         """Show the points and landmarks of a snapshot; return whether it was possible.
 
-        It is not where the layer has another number of points, or where a position is
-        not finite, which would break the camera.
+        It is not possible where the layer is missing or has another number of points,
+        or where a position is not finite, which would break the camera.  Layers are
+        replaced where napari displays another number of axes.  The first snapshot makes
+        blank layers visible.
 
-        ``follows_extent``: whether the frame follows the extent of the map, or of
-        ``corners`` (2, d) instead; ``is_immediate``: whether it does so at once.
+        Parameters
+        ----------
+        follows_extent : bool
+            Whether the frame follows the extent of the map.  A frame without a scale
+            does so anyway.
+        is_immediate : bool
+            Whether the frame follows at once, as for a finished snapshot and corners.
+        corners : array of shape (2, d), optional
+            Corners that the frame follows instead of the extent of the map.
         """
         n_points, n_components = snapshot.embedding.shape
         if self.points is None or len(self.points.data) != n_points:
@@ -231,7 +245,8 @@ class MapLayers:
         """Show positions (M, d) in the layer ``COMPARED`` or ``REFERENCE``.
 
         Positions are in units of the map and have the looks of ``style``, row by row.
-        None removes the layer.
+        The layer is on top, or below the points for ``REFERENCE``.  None removes the
+        layer, as does a map without points.
         """
         if positions is None or self.points is None:
             self._remove_points(name)
@@ -253,13 +268,20 @@ class MapLayers:
         return None if picture is None else picture.layer
 
     def set_landmarks_visible(self, visible: bool) -> None:
-        """Show or hide the landmarks; a repeated call keeps a person's choice."""
+        """Show or hide the landmarks; a repeated call keeps a person's choice.
+
+        Blank layers stay hidden, and show the landmarks with the first snapshot.
+        """
         has_changed, self._shows_landmarks = visible != self._shows_landmarks, visible
         if has_changed and self.landmarks is not None and not self._is_blank:
             self.landmarks.visible = visible  # renders all layers
 
     def _move_landmarks(self, snapshot: Snapshot) -> None:
-        """Move the landmarks to their places in a snapshot, and change their number."""
+        """Move the landmarks to their places in a snapshot, and change their number.
+
+        Positions are written in place while the number stays; another number deselects
+        all landmarks.  Nothing is done without their layer.
+        """
         layer = self.landmarks
         if layer is None:
             return
@@ -277,13 +299,16 @@ class MapLayers:
         refresh_layer(self._viewer, layer)
 
     def _update_landmark_colors(self, event: object = None) -> None:
-        """Give the landmarks colours that are visible on the canvas."""
+        """Give the landmarks the colours for a dark or a light canvas."""
         if self.landmarks is not None:
             colors = LANDMARK_COLORS[:: -1 if is_canvas_light(self._viewer) else 1]
             self.landmarks.face_color, self.landmarks.border_color = colors
 
     def refresh_thumbnails_and_extents(self) -> None:
-        """Refresh thumbnails and extents after positions were written in place."""
+        """Refresh thumbnails and extents after positions were written in place.
+
+        The layers are those of points, landmarks and compared maps, also hidden ones.
+        """
         for layer in (self.points, self.landmarks, self.find_points_layer(COMPARED)):
             if layer is not None:
                 layer.refresh(data_displayed=False)
@@ -342,7 +367,10 @@ class MapLayers:
         return any(((low <= x) & (x <= high)).all() for x in here)
 
     def zoom_out_to_keep_map(self, event: object = None) -> None:
-        """Zoom out where a smaller canvas would cut a map that was all visible."""
+        """Zoom out where a smaller canvas would cut a map that was all visible.
+
+        Nothing is done in napari's grid, or without a visible map.
+        """
         before, self._canvas_size = self._canvas_size, self._viewer.canvas.size
         if self.projection() is None or self._viewer.canvas.grid.enabled:
             return
@@ -381,7 +409,7 @@ class MapLayers:
     # The camera, and the space next to images
 
     def center_on_point(self, row: int) -> None:
-        """Center the camera on the point of a row, and zoom in to it."""
+        """Center the camera on the point of a row, and zoom in to at least ``NEAR``."""
         if self.points is not None:
             camera = self._viewer.scene.camera
             position = np.asarray(self.points.data_to_world(self.points.data[row]))
@@ -389,10 +417,11 @@ class MapLayers:
             camera.zoom = max(camera.zoom, NEAR * SIDE / self.frame.side)
 
     def note_layer_with_data(self, layer: Layer) -> bool:
-        """Note an added layer beside the map, and return whether it holds data.
+        """Note an added layer that holds data, and return whether it does.
 
         The map makes room for such a layer.  An empty layer is added to be painted in,
-        and may be meant for the map itself.
+        and may be meant for the map itself.  False also for layers of the map and for
+        layers of one axis.
         """
         if layer.ndim < 2 or not any(layer is other for other in self._other_layers()):
             return False
@@ -406,9 +435,11 @@ class MapLayers:
         return holds
 
     def move_beside_other_layers(self) -> bool:
-        """Move the map next to the other layers where it overlaps them.
+        """Give the map a new frame next to the other layers where it overlaps them.
 
-        Return whether the map must be rendered again.
+        The frame is also new after other axes are displayed.  Layers that were empty
+        when added count only if they are images or labels.  Return whether the map must
+        be rendered again.
         """
         before, self._displayed_axes = self._displayed_axes, self._find_displayed_axes()
         is_turned = before != self._displayed_axes
@@ -428,10 +459,12 @@ class MapLayers:
         return True
 
     def fit_camera(self) -> None:
-        """Fit the camera to the map and all other layers.
+        """Fit the camera to the map's box and all other layers.
 
-        napari's own method assumes that the axes of a flat layer are the last ones,
-        also where it renders the layer along other axes.
+        napari fits a map in space, with the same camera angles.  For a flat map its own
+        method is not used, as it assumes that the axes of a flat layer are the last
+        ones, also where it renders the layer along other axes.  Nothing is done without
+        a visible map.
         """
         projection = self.projection()
         if projection is None:
@@ -511,7 +544,10 @@ class MapLayers:
         return self.frame.unit * world_point_size(self._n_points)
 
     def _set_displayed_dimensions(self, n_components: int) -> None:
-        """Let napari display three axes for a map in space, and two after it."""
+        """Let napari display three axes for a map in space, and two after it.
+
+        Between two maps in space, or two flat maps, a person's choice is kept.
+        """
         was_in_space, is_shown_in_3d = self._n_components == 3, n_components == 3
         self._n_components = n_components
         if was_in_space != is_shown_in_3d:
@@ -555,7 +591,11 @@ class MapLayers:
         return corners
 
     def _replace_layers(self, n_points: int, n_landmarks: int) -> None:
-        """Replace the layers by hidden ones, with a new frame, and fit the camera."""
+        """Replace the layers by hidden ones, with a new frame, and fit the camera.
+
+        The layer of points becomes the active layer.  In space a camera without angles
+        is tilted, and one with angles keeps them.
+        """
         self.remove_layers()
         self._displayed_axes, self._snapshot = self._find_displayed_axes(), None
         n_axes = self._n_axes
@@ -578,7 +618,10 @@ class MapLayers:
         self._viewer.reset_view(reset_camera_angle=n_axes == 2)
 
     def _add_landmarks_layer(self, n_landmarks: int) -> None:
-        """Add a layer of landmarks in the middle of the box, to be moved later."""
+        """Add a layer of landmarks in the middle of the box, to be moved later.
+
+        It is hidden beside blank points.
+        """
         layer = Points(
             np.tile(self._box_corners().mean(axis=0), (n_landmarks, 1)),
             name=LANDMARKS_NAME,
@@ -617,12 +660,16 @@ class MapLayers:
         return picture.layer
 
     def _remove_points(self, name: str) -> None:
+        """Forget a layer of points, and remove it from the viewer if it is there."""
         layer = self._release_points(name, shows_markers=False)
         if layer is not None and layer in self._layer_list:
             self._layer_list.remove(layer)
 
     def _on_points_edited(self, event: Any) -> None:
-        """Leave the points to a person who has added or deleted points."""
+        """Leave the points to a person who has added or deleted points.
+
+        The landmarks are removed, and ``on_points_removed`` is called.
+        """
         if event.source is self.points and len(event.source.data) != self._n_points:
             self._release_points(POINTS_NAME)
             if self.landmarks is not None:
@@ -630,6 +677,7 @@ class MapLayers:
             self._points_removed(POINTS_NAME)
 
     def _on_layer_removed(self, event: Any) -> None:
+        """Forget a removed layer of the map, and report a layer of points."""
         if event.value is self.landmarks:
             self.landmarks = None
         for name in (POINTS_NAME, COMPARED, REFERENCE):
@@ -639,7 +687,7 @@ class MapLayers:
 
 
 def world_point_size(n_points: int) -> float:
-    """Return the diameter of a point on a map of 1,000 world units.
+    """Return the diameter of one of n points on a map of 1,000 world units.
 
     2,638 points have a diameter of 8, and 70,000 points form no blob.  Millions of
     points are so small that a person can zoom in until they lie apart.

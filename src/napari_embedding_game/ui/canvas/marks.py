@@ -26,10 +26,17 @@ MAX_HELD = 60
 
 
 def add_caption_painter(overlay: MapOverlay) -> None:
-    """Add a painter to the overlay that captions each panel with its group or map."""
+    """Add a painter to the overlay that captions each panel with its group or map.
+
+    It is active while there are panels.
+    """
     session = overlay.scene.session
 
     def paint_captions(painter: QPainter, projection: Projection) -> None:
+        """Paint title and detail above each panel, on two lines where one is too wide.
+
+        A line wider than its panel is elided.
+        """
         if (panels := session.view.panels) is None:  # a signal follows
             return
         colors = ON_LIGHT if overlay.is_on_light_canvas else ON_DARK
@@ -64,11 +71,13 @@ def add_caption_painter(overlay: MapOverlay) -> None:
 def add_hand_mark_painter(overlay: MapOverlay) -> None:
     """Add a painter to the overlay that marks dragged, pinned and held points.
 
-    Dragged points have a line to the mouse, pinned ones a pin, held ones a square.
+    A dotted line goes from dragged or pinned points to the mouse or pin.  Pinned
+    landmarks have a pin, too, and held points a square.  Panels have no marks.
     """
     session = overlay.scene.session
 
     def paint_hand_marks(painter: QPainter, projection: Projection) -> None:
+        """Paint squares of about ``MAX_HELD`` points a hold, then lines, then pins."""
         layout, forces = session.view.layout, session.hand.forces
         if layout is None or layout.panel_of_points is not None:
             return

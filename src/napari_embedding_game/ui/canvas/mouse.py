@@ -86,8 +86,8 @@ class MapMouse(QObject):
         """Run a job when a key is pressed over a map, as long as the dock is open.
 
         The key is bound in the viewer's keymap unless it is bound there already.  Keys
-        of the active layer take precedence, and with an active Labels or Shapes layer
-        the job is not run.
+        of the active layer take precedence.  The job is not run without a map, with an
+        active Labels or Shapes layer, or while a click would edit the active layer.
         """
         keymap, code = self._viewer.keymap, coerce_keybinding(key)
 
@@ -105,7 +105,11 @@ class MapMouse(QObject):
     # Gestures: each from the press to the release
 
     def _on_mouse_pressed(self, viewer: Any, event: Any) -> Iterator[None] | None:
-        """Return the generator of a gesture on the map, which napari advances."""
+        """Return the generator of a gesture on the map, which napari advances.
+
+        None for another button than the left one, while a click would edit the active
+        layer, and off the map and the image's objects.  A former gesture is ended.
+        """
         if (
             event.button != 1
             or self._is_layer_in_edit_mode()
@@ -117,7 +121,10 @@ class MapMouse(QObject):
         return self._gesture
 
     def _run_gesture(self, event: Any) -> Generator[None, None, None]:
-        """Trace a line with a tool or Shift, drag a handle, or select at a click."""
+        """Trace a line with a tool or Shift, else drag a handle, or select at a click.
+
+        A move of more than ``CLICK_REACH`` pixels is no click; it moves the camera.
+        """
         start_pixel = _event_pixel(event)
         if self.tool or "Shift" in event.modifiers:
             with self._bind_escape():
@@ -134,7 +141,10 @@ class MapMouse(QObject):
 
     @contextmanager
     def _bind_escape(self) -> Iterator[None]:
-        """Let Escape cancel the gesture, even if the active layer binds that key."""
+        """Let Escape cancel the gesture, even if the active layer binds that key.
+
+        The layer's own binding is restored after the ``with`` block.
+        """
         layer = self._active_layer
         if layer is None:
             yield
@@ -163,7 +173,8 @@ class MapMouse(QObject):
     def _trace_line(self, event: Any, tool: Tool) -> Iterator[None]:
         """Trace a line until the button is released, then select points in it.
 
-        Escape cancels the line.  A lasso of up to 3 corners is a click.
+        Escape or another dataset cancels the line.  A lasso of up to 3 corners is a
+        click.  The map is not rendered meanwhile, and the camera stays.
         """
         is_brush, mode = tool == "brush", _selection_mode(event, tool)
         line = self._overlay.line = [_event_pixel(event)]
@@ -193,7 +204,8 @@ class MapMouse(QObject):
     def _drag_handle(self, event: Any, handle: Handle) -> Iterator[None]:
         """Drag a handle until the button is released; Escape cancels the drag.
 
-        A press without a drag is a click.
+        A release with Ctrl pins the dragged object.  A press without a drag cancels the
+        handle, and is a click.
         """
         start_pixel, is_drag, self._handle = _event_pixel(event), False, handle
         self._set_cursor(Qt.CursorShape.ClosedHandCursor)
@@ -218,7 +230,7 @@ class MapMouse(QObject):
             self.select_at_click(event)
 
     def _on_mouse_moved(self, viewer: Any, event: Any) -> None:
-        """Show an open hand over a handle, or the ring of the brush."""
+        """Show the ring of the active brush, or without a tool a hand over a handle."""
         if self._handle is not None:  # napari may deliver an older move late
             return
         shape = None
@@ -232,7 +244,7 @@ class MapMouse(QObject):
         self._set_cursor(shape)
 
     def _cancel_gesture_or_selection(self) -> None:
-        """Cancel the line or drag under way; without a gesture, clear the selection."""
+        """Cancel the line or drag under way; without either, clear the selection."""
         if self._overlay.line:
             self._overlay.line.clear()
             self._overlay.refresh()
@@ -247,7 +259,8 @@ class MapMouse(QObject):
     def select_at_click(self, event: Any) -> None:
         """Select the cluster at a click, else the object that the image shows there.
 
-        With Ctrl a cluster is toggled, and an object is added.
+        A cluster's name takes precedence over a point.  With Ctrl a cluster is toggled,
+        and an object is added.  :attr:`selection_picked` is emitted if there is either.
         """
         session, pixel = self._session, _event_pixel(event)
         is_added = _is_ctrl_held(event)
@@ -285,8 +298,20 @@ class MapMouse(QObject):
         """Select points and image objects inside a closed line of pixels (V, 2).
 
         With a radius they are selected along the open line, within the radius.  In
-        space all points behind one another are selected.  ``pixels`` (m N, 2) are those
-        of the points on m maps, by default the present ones.
+        space all points behind one another are selected.  A line without any leaves the
+        selection as it is.  A lasso, which has no radius, emits
+        :attr:`selection_picked`.
+
+        Parameters
+        ----------
+        line : array of shape (V, 2)
+            Pixels (x, y) of the line.
+        radius : int, optional
+            Radius of a brush in pixels; None for a lasso.
+        mode : str
+            Whether the points replace, join or leave the selection.
+        pixels : array of shape (m N, 2), optional
+            Pixels of the N points on m maps; by default the present pixels.
         """
         session = self._session
         if (
@@ -312,8 +337,9 @@ class MapMouse(QObject):
     def _is_gesture_for_map(self, pixel: Pixel) -> bool:
         """Return whether a gesture that begins at a pixel (x, y) is for the map.
 
-        It is in the map's box and on flat objects of the image.  On objects in space it
-        is only with a tool, since a drag without a tool turns the camera.
+        It is for the map in the map's box, on flat labels of the image, and with an
+        active tool anywhere while labels are visible.  In space a drag without a tool
+        turns the camera.
         """
         if self._session.view.positions is None or self._layers.points is None:
             return False
@@ -323,13 +349,15 @@ class MapMouse(QObject):
         )
 
     def _end_tool_without_map(self, event: object = None) -> None:
+        """Deactivate the tool if there is no map to select on."""
         if self._session.snapshot is None or self._layers.points is None:
             self._set_tool("")
 
     def _point_pixels_on_maps(self) -> NDArray[np.floating] | None:
         """Return the pixels (m N, 2) of the points on m maps; None without a map.
 
-        A point outside the map's box in napari's grid has NaN.
+        A point outside the map's box of the canvas has NaN.  In napari's grid the
+        pixels of the compared map, the second half, are in that map's box.
         """
         seen, projection = self._session.view.positions, self._layers.projection()
         if seen is None or projection is None:
@@ -341,7 +369,11 @@ class MapMouse(QObject):
         return pixels
 
     def _set_tool(self, tool: Tool) -> None:
-        """Activate a tool, and swap out napari's double clicks for the brush."""
+        """Activate a tool, hide the ring, and emit :attr:`tool_changed`.
+
+        The brush removes napari's callbacks for double clicks, and another tool
+        restores them.  Nothing is done without a tool before and after.
+        """
         if (tool == "brush") != (self.tool == "brush"):
             callbacks = self._viewer.mouse_double_click_callbacks
             self._double_click_callbacks, callbacks[:] = (
@@ -372,7 +404,9 @@ class MapMouse(QObject):
     def _landmark_handle_at(self, pixel: Pixel) -> Handle | None:
         """Return a handle of the landmark at a pixel, or None.
 
-        Landmarks can be dragged only while their layer is visible and active.
+        It is the nearest landmark within ``LANDMARK_REACH`` pixels, in space the
+        foremost.  Landmarks can be dragged only while their layer is visible and
+        active.
         """
         layer, snapshot = self._layers.landmarks, self._session.snapshot
         is_chosen = layer is not None and layer.visible and self._active_layer is layer
@@ -404,7 +438,7 @@ class MapMouse(QObject):
 
 
 def _resample_line(line: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return points (n, 2) along a line (V, 2), at most ``STEP`` pixels apart."""
+    """Return points (n, 2) along an open line (V, 2), at most ``STEP`` pixels apart."""
     ends = np.hypot(*np.diff(line, axis=0).T).cumsum()
     steps = np.arange(0.0, ends[-1] + STEP, STEP) if len(ends) else np.zeros(1)
     return np.stack([np.interp(steps, [0.0, *ends], each) for each in line.T], axis=1)
@@ -430,7 +464,9 @@ def _event_pixel(event: Any) -> Pixel:
 def _selection_mode(event: Any, tool: Tool) -> Mode:
     """Return how the points in a line change the selection, by tool and keys.
 
-    Shift starts the lasso, and so means nothing else for that tool.
+    Ctrl adds with the lasso, and removes with the brush; Shift adds with the brush.
+    Without a key the selection is replaced.  Shift starts the lasso, and so means
+    nothing else for that tool.
     """
     if tool == "lasso":
         return "add" if _is_ctrl_held(event) else "replace"

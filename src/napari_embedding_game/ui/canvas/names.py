@@ -83,7 +83,10 @@ class MapNames(QObject):
         self.refresh_names()
 
     def refresh_names(self) -> None:
-        """Place the names again if clusters, map or look have changed."""
+        """Place the names again if clusters, map, panels or look have changed.
+
+        There are no names early in a game, nor in a game of many points.
+        """
         session, look = self._session, self._session.look
         view, is_read = session.view, self._is_map_readable()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
@@ -99,7 +102,8 @@ class MapNames(QObject):
         """Return the center pixels (x, y) of the names, (m, 2), and opacities (m,).
 
         Opacities go from 0 to 1; they are 0 where a name has no room or lies behind the
-        camera.
+        camera, and are reduced for clusters without selected points.  Names of small
+        clusters are above them, and names at the left or right edge are moved inwards.
         """
         names, selection = self.names, self._session.selection
         pixels = projection.to_pixels(names.positions)
@@ -124,7 +128,11 @@ class MapNames(QObject):
         return pixels, opacities
 
     def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:
-        """Return a handle of the cluster whose name is at a pixel (x, y), or None."""
+        """Return a handle of the cluster whose name is at a pixel (x, y), or None.
+
+        In a running game the handle drags the cluster.  Else it drags the name, and a
+        drop asks for a game that begins with the moved cluster.
+        """
         number, hand = self._name_index_at(pixel), self._session.hand
         if number is None:
             return None
@@ -133,7 +141,8 @@ class MapNames(QObject):
         def map_shift_to(at: NDArray[np.floating]) -> NDArray[np.floating] | None:
             """Return the shift (d,) on the map from the start pixel to ``at``.
 
-            In space the shift is parallel to the canvas.
+            In space the shift is parallel to the canvas.  None where a pixel shows no
+            part of the map's plane.
             """
             ends = [self._layers.position_at_pixel(end, through) for end in (pixel, at)]
             return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
@@ -152,6 +161,7 @@ class MapNames(QObject):
             self._overlay.refresh()
 
         def drop(at: NDArray[np.floating], is_pinned: bool) -> None:
+            """Put the name back, and ask for a game with the cluster moved there."""
             shift = map_shift_to(at)
             show_drag(None)
             if shift is not None:
@@ -162,7 +172,11 @@ class MapNames(QObject):
         return Handle(show_drag, drop, lambda: show_drag(None), cluster)
 
     def _name_index_at(self, pixel: NDArray[np.floating]) -> int | None:
-        """Return the index of the visible name at a pixel (x, y), or None."""
+        """Return the index of the name at a pixel (x, y), or None.
+
+        Names up to ``MIN_OPACITY`` are ignored, and those of a compared map.  Of
+        several names it is the most important.
+        """
         names, projection = self.names, self._layers.projection()
         if not names.clusters or projection is None or not projection.contains(pixel):
             return None
@@ -174,7 +188,11 @@ class MapNames(QObject):
         return int(np.argmax(is_hit)) if is_hit.any() else None
 
     def _is_map_readable(self) -> bool:
-        """Whether the map is at rest, or in the second half of a game."""
+        """Whether the map is at rest, or in the second half of a game.
+
+        A warm start is readable from its first snapshot; a game of more than
+        ``MAX_RUNNING_POINTS`` points, or one that is not on show, never is.
+        """
         session, snapshot = self._session, self._session.snapshot
         run = session.run
         if session.state != "running":
@@ -188,7 +206,7 @@ class MapNames(QObject):
         """Return the names of shown clusters, placed on each map or panel.
 
         A cluster has a name in each panel that holds its points.  Names are in order of
-        their clusters, then of panels.
+        their clusters, the most important first, then of panels.
         """
         layout = self._session.view.layout
         clusters, labels = (
@@ -215,7 +233,7 @@ class MapNames(QObject):
         return PlacedNames(named, texts, centers, radii, half_sizes, panels)
 
     def _paint_names(self, painter: QPainter, projection: Projection) -> None:
-        """Paint the names, a dragged name at the mouse."""
+        """Paint the names by their opacities; a dragged name moves with the mouse."""
         names, (held, moved) = self.names, self._drag or (-1, np.zeros(2))
         colors = ON_LIGHT if self._overlay.is_on_light_canvas else ON_DARK
         pixels, seen = self.label_positions_and_opacities(projection)
@@ -248,7 +266,8 @@ def clusters_with_shown_names(session: Session) -> tuple[Cluster, ...]:
 def names_for_figure(session: Session) -> list[NamedPosition]:
     """Return pairs of name and position (d,) for a figure of the map without panels.
 
-    The list is empty without a snapshot or without shown names.
+    Names are those that the map shows, shortened, at the centers of their clusters, the
+    most important first.  The list is empty without a snapshot or without shown names.
     """
     clusters, labels = clusters_with_shown_names(session), session.clusters.labels
     if session.snapshot is None or not clusters:
@@ -262,6 +281,6 @@ def names_for_figure(session: Session) -> list[NamedPosition]:
 
 
 def shorten_name(cluster: Cluster) -> str:
-    """Return a cluster's name, cut to the letters that the map has room for."""
+    """Return a cluster's name, cut to ``MAX_LETTERS`` letters with an ellipsis."""
     name = cluster.name
     return name if len(name) <= MAX_LETTERS else f"{name[: MAX_LETTERS - 1]}…"

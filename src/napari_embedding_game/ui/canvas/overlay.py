@@ -44,7 +44,8 @@ def paint_line_or_polygon(
 ) -> None:
     """Fill a closed line of pixels (V, 2); with a radius, stroke the open line instead.
 
-    An area that a closed line goes around twice is not filled.
+    An area that a closed line goes around twice is not filled.  An open line of one
+    pixel is a disc.
     """
     painter.setPen(Qt.PenStyle.NoPen)
     if radius is None:
@@ -62,7 +63,10 @@ def paint_line_or_polygon(
 def line_mask(
     line: NDArray[np.floating], width: int, height: int, radius: float | None = None
 ) -> NDArray[np.bool_]:
-    """Return the mask (height, width) of pixels painted for a line or polygon."""
+    """Return the mask (height, width) of pixels inside a line of pixels (V, 2).
+
+    With a radius it is True within that radius of the open line.
+    """
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.black)
     painter = QPainter(image)
@@ -120,12 +124,16 @@ class MapOverlay(QWidget):
         return is_canvas_light(self.scene.viewer)
 
     def set_painter(self, painter: PaintFunction, is_active: bool) -> None:
-        """Add a painter above the former ones, or turn it on or off."""
+        """Add a painter above the former ones, or turn it on or off, and refresh."""
         self._painters[painter] = is_active
         self.refresh()
 
     def refresh(self, event: object = None) -> None:
-        """Show and repaint the overlay, or hide it where there is nothing to paint."""
+        """Show and repaint the overlay, or hide it where there is nothing to paint.
+
+        Painters need a visible map; a line and a ring do not.  Without a window nothing
+        is done.
+        """
         is_free = bool(self.line) or self.ring is not None
         is_seen = is_free or (
             any(self._painters.values()) and self._layers.projection() is not None
@@ -136,7 +144,10 @@ class MapOverlay(QWidget):
             self.update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow resizing and repainting of the canvas, and drop the ring on leave."""
+        """Follow resizing and repainting of the canvas, and drop the ring on leave.
+
+        Return False, so that the canvas handles each event, too.
+        """
         if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
             self.setGeometry(watched.rect())
         elif event.type() == QEvent.Type.Leave and self.ring is not None:
@@ -153,7 +164,11 @@ class MapOverlay(QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Run all painters, then paint the traced line and the ring of the brush."""
+        """Run active painters, then paint the traced line and the ring of the brush.
+
+        Painters are clipped to the boxes of the map and of the compared map; none runs
+        while the map is hidden.
+        """
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._painted = projection = self._layers.projection()

@@ -40,7 +40,7 @@ def find_row_at_pixel(
     positions : array
         Positions in units of the map, of m maps side by side.
     reach_pixels : float
-        Pixels from a position that count as on it.
+        Pixels from a position that count as on it, also where a point is smaller.
     margin_share : float
         Where no point is at the pixel, the nearest point is returned if its distance is
         at most this share of the map's side.
@@ -100,7 +100,12 @@ def _row_at_pixel(
 ):
     """Return the row at a pixel, its distance in pixels, and whether it is hit.
 
-    Without a hit it is the nearest row; -1 where all rows are behind the camera.
+    The first hit is the nearest row if ``is_flat``, else the least along the
+    ``view_direction`` (3,).  Without a hit it is the nearest row; -1 where all rows of
+    ``positions`` (n, d) are behind the camera.  A row is hit within ``reach_pixels``
+    (float) of ``pixel`` (2,), or within ``half_size_factor * sizes / w`` pixels, with
+    ``sizes`` (n,) in world units and w the depth by ``matrix`` (3, k + 1), whose
+    columns are for k axes and a constant.
     """
     best, least, first, is_on = -1, math.inf, math.inf, False
     n_axes = min(positions.shape[1], matrix.shape[1] - 1)

@@ -227,7 +227,9 @@ class MapPicture:
     ) -> None:
         """Render the layer's points in a style whose sizes are multiplied by ``size``.
 
-        Without a move and without a new style nothing is done.
+        Without a move and without a new style nothing is done.  The first call makes
+        the layer visible.  The picture is painted in this thread, and one that is being
+        painted in another thread is dropped.
         """
         layer, was_blank = self.layer, self.is_blank
         scene = find_layer_visual(self._viewer, layer)
@@ -245,7 +247,10 @@ class MapPicture:
         self._paint_now()
 
     def _write_style_to_layer(self) -> None:
-        """Write the given style into the layer, with sizes that somebody has set."""
+        """Write the given style into the layer, in place; nothing without a style.
+
+        Relative sizes that somebody has set replace the size factor.
+        """
         style, size = self._given_style or (None, 1.0)
         if style is not None:
             layer, own = self.layer, self._own_sizes
@@ -254,7 +259,11 @@ class MapPicture:
             layer.face_color[:], layer.size[:] = style.colors, self._style.sizes
 
     def _on_layer_colors_set(self, event: object = None) -> None:
-        """Adopt and report colours that a person or plugin has set in the layer."""
+        """Adopt and report colours that a person or plugin has set in the layer.
+
+        The picture is painted again soon.  Nothing is done where the layer's array of
+        colours is not a new one.
+        """
         colors = self.layer.face_color
         if colors is not self._set_colors and self._given_style is not None:
             self._set_colors, (style, size) = colors, self._given_style
@@ -265,7 +274,10 @@ class MapPicture:
             self._points_colored(rgba)
 
     def _on_layer_sizes_set(self, event: object = None) -> None:
-        """Adopt sizes that a person or plugin has set in the layer."""
+        """Adopt sizes that a person or plugin has set in the layer, and paint again.
+
+        They are kept relative to the style's, so that they apply to the next style.
+        """
         if self._given_style is not None:
             self._own_sizes = np.array(self.layer.size) / self._given_style[0].sizes
             self._write_style_to_layer()
@@ -279,7 +291,7 @@ class MapPicture:
         self._repaint_soon.throttle()
 
     def _on_layer_data_set(self, event: object = None) -> None:
-        """Adopt sizes and hidden points, for which napari emits no other event."""
+        """Adopt new sizes and hidden points, for which napari emits no other event."""
         layer = self.layer
         if layer.size is not self._set_sizes:
             self._set_sizes = layer.size
@@ -289,14 +301,22 @@ class MapPicture:
             self._repaint_soon.throttle()
 
     def _paint_now(self) -> None:
-        """Paint the present view in this thread, or let napari render the markers."""
+        """Paint the present view in this thread, or let napari render the markers.
+
+        A view that shows no points keeps the last picture.
+        """
         if not self._can_replace_markers():
             self._show_markers()
         elif (job := self._make_paint_job()) is not None:
             self._show_painted_image(job())
 
     def _can_replace_markers(self) -> bool:
-        """Whether a picture can replace the markers."""
+        """Whether a picture can replace the markers.
+
+        It can for translucent discs without borders, on a plane that is upright in a
+        flat view, or in space if there are too many points for balls.  Where the layer
+        is hidden the blending, the symbols and the number of points decide.
+        """
         layer = self.layer
         if layer.blending != "translucent" or are_rendered_as_balls(
             layer.ndim, len(layer.data)
@@ -314,7 +334,8 @@ class MapPicture:
     def _make_paint_job(self) -> Callable[[], PaintedImage] | None:
         """Return a function that paints the present view; None while nothing shows.
 
-        Hidden points are left out.
+        Hidden points are left out.  None also where the layer has another number of
+        points than the style.  The present pixel ratio is noted.
         """
         layer, scene = self.layer, find_layer_visual(self._viewer, self.layer)
         projection, style = layer_projection(self._viewer, layer), self._style
@@ -336,7 +357,11 @@ class MapPicture:
         )
 
     def _show_painted_image(self, painted: PaintedImage) -> None:
-        """Show a painted picture on the canvas, and hide the markers."""
+        """Show a painted picture on the canvas, and hide the markers.
+
+        Where the canvas is new, or napari has made the layer's node again, the picture
+        is attached to it first.
+        """
         scene = find_layer_visual(self._viewer, self.layer)
         if self._image_parent.parent is not scene.node:
             self._image_parent.parent = scene.node
@@ -362,7 +387,10 @@ class MapPicture:
             self._paint_now()
 
     def _align_image(self) -> None:
-        """Move the picture to its place in the present view, facing the eye."""
+        """Move the picture to its place in the present view, facing the eye.
+
+        It stays where its middle is behind the camera.
+        """
         projection = layer_projection(self._viewer, self.layer)
         if projection is not None and self._painted is not None:
             matrix = self._painted.image_matrix(projection)
@@ -384,12 +412,16 @@ class MapPicture:
         refresh_layer(self._viewer, self.layer)
 
     def _on_view_changed(self, event: object = None) -> None:
+        """Turn a picture in space to the eye at once, and paint the view again soon."""
         if self._image.visible and self.layer.ndim == 3:
             self._align_image()
         self._repaint_soon.throttle()
 
     def _paint_in_thread(self) -> None:
-        """Paint the present view in a thread, or let napari render the markers."""
+        """Paint the present view in a thread, or let napari render the markers.
+
+        Markers that napari renders already are left alone.
+        """
         if self._can_replace_markers():
             if (job := self._make_paint_job()) is not None:
                 self._painting.submit(job)
@@ -413,12 +445,20 @@ def paint_points(
 ) -> PaintedImage:
     """Return a picture of points (N, 2) on an upright plane, or of (N, 3) in space.
 
-    Many points are painted as a density, fewer as discs.
+    Where there are more points than ``MAX_POINTS_PER_PIXEL`` they are painted as a
+    density, with up to ``FEW_ABOVE`` points on top as discs; else all are discs, in
+    space from the farthest to the nearest.
 
     Parameters
     ----------
     positions : array
         Positions along the displayed axes.
+    style : PointStyle
+        Colours and order of the N points, and sizes in units of ``positions``.
+    projection : Projection
+        The present projection of ``positions``.
+    opacity : float
+        Opacity of each point, from 0 to 1.
     pixel_ratio : float
         Screen pixels per canvas pixel, along one side.
     margin : float

@@ -36,7 +36,10 @@ class Projection:
     def compose_affine(
         self, step: NDArray[np.floating], begin: NDArray[np.floating]
     ) -> Projection:
-        """Return the projection of x, given that positions are ``step @ x + begin``."""
+        """Return the projection of x (d,), where positions are ``step @ x + begin``.
+
+        ``step`` is (d, d), ``begin`` (d,).
+        """
         columns, offset = self.matrix[:, :-1], self.matrix[:, -1]
         matrix = np.column_stack([columns @ step, columns @ begin + offset])
         view_direction = (
@@ -45,7 +48,7 @@ class Projection:
         return Projection(matrix, self.canvas_box, view_direction)
 
     def equals(self, other: Projection | None) -> bool:
-        """Return whether another projection has equal box and matrix."""
+        """Return whether another projection, not None, has equal box and matrix."""
         return other is not None and (
             self.canvas_box == other.canvas_box
             and np.array_equal(self.matrix, other.matrix)
@@ -62,7 +65,7 @@ class Projection:
     def _homogeneous_pixels(
         self, positions: NDArray[np.floating]
     ) -> NDArray[np.float64]:
-        """Return (x w, y w, w) of positions (n, d) as (n, 3)."""
+        """Return (x w, y w, w) of positions (n, d) as (n, 3); w is the depth."""
         seen = np.empty((len(positions), 3))
         # A loop over columns is several times faster than a product of matrices.
         for line, column in zip(self.matrix, seen.T, strict=True):
@@ -79,8 +82,9 @@ class Projection:
     ) -> NDArray[np.float64] | None:
         """Return the position (d,) that is rendered at a pixel (x, y).
 
-        In space the position has the depth of ``same_depth_as`` (3,).  None is returned
-        beyond the horizon, behind the camera, and for a plane seen edge-on.
+        In space the position has the depth of ``same_depth_as`` (3,), without which it
+        is None.  None is also returned beyond the horizon, behind the camera, and for a
+        plane seen edge-on.
         """
         lines = self.matrix[:2] - np.outer(pixel, self.matrix[2])
         if self.view_direction is not None and same_depth_as is not None:
@@ -96,7 +100,7 @@ class Projection:
         return position if np.isfinite(self.to_pixels(position[None])).all() else None
 
     def contains(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Return which pixels (..., 2), each (x, y), are in the canvas box."""
+        """Return which pixels (..., 2), each (x, y), are in the canvas box; not NaN."""
         low, size = np.reshape(self.canvas_box, (2, 2))
         return np.all((low <= pixels) & (pixels <= low + size), axis=-1)
 
@@ -129,13 +133,15 @@ class Projection:
 def layer_projection(
     viewer: Any, layer: Any, *, includes_slices: bool = False
 ) -> Projection | None:
-    """Return the projection of a layer's data coordinates; None where it is hidden.
+    """Return the projection of a layer's data coordinates; None where nothing shows.
+
+    That is for a hidden layer, one that is not in the viewer, and one with more axes
+    than napari displays.
 
     A flat layer is a plane, which napari renders at depth 0 of the displayed axes.  A
-    layer of three dimensions is a space, and hidden unless napari displays three.
-    Coordinates are in displayed order (:func:`displayed_axes`).  With
-    ``includes_slices`` a layer with more axes than displayed is a plane, too: its slice
-    on show.
+    layer of three dimensions is a space.  Coordinates are in displayed order
+    (:func:`displayed_axes`).  With ``includes_slices`` a layer with more axes than
+    displayed has the projection of its slice on show.
     """
     box, n = _layer_canvas_box(viewer, layer), min(layer.ndim, viewer.dims.ndisplay)
     if box is None or not layer.visible or (n < layer.ndim and not includes_slices):
@@ -192,7 +198,12 @@ def view_change_events(viewer: Any) -> tuple[Any, ...]:
 def _camera_matrix_and_direction(
     viewer: Any, box: CanvasBox
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the matrix (3, 4) for (depth, row, column, 1), and view direction (3,)."""
+    """Return the camera's matrix (3, 4), and its view direction (depth, row, column).
+
+    The matrix goes from world coordinates (depth, row, column, 1) to (x w, y w, w) on
+    the canvas, in a layer's box; w is 1 without perspective.  The direction is 0 in a
+    flat view.
+    """
     camera, (x, y, width, height) = viewer.scene.camera, box
     along = _canvas_directions(viewer)
     center = np.asarray(camera.center, dtype=float)
@@ -233,7 +244,8 @@ def _canvas_directions(viewer: Any) -> NDArray[np.float64]:
 def _layer_canvas_box(viewer: Any, layer: Any) -> CanvasBox | None:
     """Return the rectangle of the canvas in which a layer is rendered.
 
-    None for a layer that is not in the viewer, or while napari rebuilds its grid.
+    It is the whole canvas without napari's grid.  None for a layer that is not in the
+    viewer, or while napari rebuilds its grid.
     """
     if layer not in viewer.layers:
         return None

@@ -138,7 +138,10 @@ class MapScene(QObject):
         self.render_map()
 
     def close(self) -> None:
-        """Disconnect from session and viewer; points and landmarks stay in napari."""
+        """Disconnect from session and viewer; points and landmarks stay in napari.
+
+        The workspace notes these layers, and the next scene removes them.
+        """
         disconnect_all(self)
         self.workspace.leftover_layers = (
             self.map_layers.points,
@@ -151,7 +154,8 @@ class MapScene(QObject):
     def prepare_layers(self, run: GameRun, snapshot: Snapshot) -> None:
         """Prepare the layers at the first snapshot of a run.
 
-        A warm start keeps the layers with their scale.
+        A warm start keeps the layers with their scale.  Later snapshots of the same run
+        change nothing.
         """
         if run is not self._rendered_run:
             self._rendered_run = run
@@ -171,7 +175,10 @@ class MapScene(QObject):
             self._finish_map_soon()
 
     def show_stored_map(self, event: object = None) -> None:
-        """Render a restored map, or one of the timeline, on a new scale."""
+        """Render a restored map, or one of the timeline, on a new scale.
+
+        Nothing is done without a snapshot.
+        """
         snapshot = self.session.view.painted_snapshot
         if snapshot is not None:
             self.map_layers.prepare_layers(snapshot)
@@ -179,7 +186,11 @@ class MapScene(QObject):
             self._finish_map_soon()
 
     def move_map_beside_layers(self, event: object = None) -> None:
-        """Move the map next to other layers, or to other displayed axes, if needed."""
+        """Move the map next to other layers, or to other displayed axes, if needed.
+
+        A moved map is rendered, and then its features are written and the camera is
+        fitted.
+        """
         self._update_facing()
         if (
             self.session.snapshot is not None
@@ -193,7 +204,9 @@ class MapScene(QObject):
     def set_true_neighbors_shown(self, is_shown: bool) -> None:
         """Show the selection with its true neighbours moved to it, or hide them again.
 
-        Nothing is shown without a selection, or while a game runs.
+        Strangers are moved away from the selection.  Nothing is shown without a
+        selection, without known neighbours, or while a game runs.  Showing and hiding
+        emit :attr:`neighbors_message` and render the map.
         """
         session, selection = self.session, self.session.selection
         drawn, snapshot = session.view.painted_snapshot, session.snapshot
@@ -223,7 +236,11 @@ class MapScene(QObject):
         self.render_map()
 
     def render_map(self, event: object = None) -> None:
-        """Render the present map with its colours, unless rendering is held back."""
+        """Render the present map with its colours, unless rendering is held back.
+
+        True neighbours on show are hidden.  :attr:`map_rendered` is emitted if there is
+        a map, and the legend is sent soon.
+        """
         if self.is_showing_neighbors:
             self.set_true_neighbors_shown(False)  # calls this method again
         elif not self._n_holds and self._update_coloring():
@@ -233,7 +250,12 @@ class MapScene(QObject):
             self._send_legend_soon()
 
     def _show_on_layers(self) -> None:
-        """Show points, compared points, reference cells and landmarks on layers."""
+        """Show points, compared points, reference cells and landmarks on layers.
+
+        The reference's cells are shown only behind the placed map itself, unless a
+        person has removed their layer.  Landmarks are shown in a game or by the look,
+        but not with panels.
+        """
         session, layout = self.session, self.session.view.layout
         snapshot, panels = layout.snapshot, layout.panels
         style, reference = self._point_style(snapshot), session.placed_on
@@ -262,7 +284,10 @@ class MapScene(QObject):
             )
 
     def _send_legend(self) -> None:
-        """Emit the coloring for the legend if it is a new one."""
+        """Emit the coloring for the legend if it is a new one.
+
+        It is ``UNCOLORED`` while points are coloured by cluster.
+        """
         # The table of clusters replaces their legend.
         is_cluster = self.session.look.color_by == CLUSTER
         legend = UNCOLORED if is_cluster else self.coloring
@@ -287,7 +312,9 @@ class MapScene(QObject):
     def _on_points_removed(self, name: str) -> None:
         """End what a layer showed after a person has removed or edited the layer.
 
-        That is the comparison, the reference's cells, or the map with its game.
+        The comparison ends, or the reference's cells stay hidden.  Without the map's
+        points the session stops its game and says so, and stale layers are removed
+        soon.
         """
         session = self.session
         if name == COMPARED:
@@ -308,14 +335,17 @@ class MapScene(QObject):
         self.render_map()
 
     def _on_dataset_changed(self) -> None:
-        """Render the map of the new dataset, and remove layers of the former one."""
+        """Render the map of the new dataset, and soon remove layers without a map."""
         self._rendered_run, self._rendered_style = None, ((), NO_STYLE)
         self.render_map()
         if self.map_layers.points is not None or self.map_layers.landmarks is not None:
             self._remove_stale_layers_soon()
 
     def _remove_stale_layers(self) -> None:
-        """Remove the layers of former data, or a compared map without its map."""
+        """Remove all layers without a snapshot, or a compared map without its points.
+
+        Without a snapshot :attr:`map_rendered` is emitted.
+        """
         if self.session.snapshot is None and self._rendered_run is None:
             self.map_layers.remove_layers()
             self.map_rendered.emit()
@@ -323,7 +353,7 @@ class MapScene(QObject):
             self.map_layers.show_extra_points(COMPARED, None, NO_STYLE)
 
     def _on_look_changed(self, info: EmissionInfo) -> None:
-        """Render the map in its new look; a new colour variable resets the limits."""
+        """Render the map in its new look; another colour variable resets the limits."""
         look = self.session.look
         if info.signal.name == "color_by" and look.limits is not None:
             look.limits = None  # another choice has other limits; calls this again
@@ -342,7 +372,11 @@ class MapScene(QObject):
             self._fit_camera_soon()
 
     def _on_state_changed(self, state: str) -> None:
-        """Render the map, with new layers for a run that is prepared."""
+        """Render the map; add blank layers for a run that is prepared.
+
+        At rest blank layers are removed, unless rendering is held back, and thumbnails
+        and features are updated soon.
+        """
         if state == "preparing":
             self._add_blank_layers_soon()
         elif state in RESTING_STATES:
@@ -352,20 +386,25 @@ class MapScene(QObject):
         self.render_map()
 
     def _add_blank_layers_if_preparing(self) -> None:
-        """Add blank layers while another thread prepares the run."""
+        """Add blank layers if another thread still prepares the run."""
         run = self.session.run
         if self.session.state == "preparing":
             n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
             self.map_layers.add_blank_layers(run.X.shape[0], n_landmarks, d)
 
     def _finish_map_at_rest(self) -> None:
-        """Update thumbnails and features of a map at rest."""
+        """Update thumbnails of a map at rest, and soon its features."""
         if self.session.state in RESTING_STATES:
             self.map_layers.refresh_thumbnails_and_extents()
             self._write_features_soon()  # after other pending events
 
     def _write_point_features(self) -> None:
-        """Set the points layer's features: metadata, clusters and measures."""
+        """Set the points layer's features: metadata, clusters and measures.
+
+        Metadata columns with the name of a cluster or measure column get the suffix
+        " (file)", and coordinates of external maps are left out.  Nothing is done where
+        the layer has another number of points than the dataset.
+        """
         dataset, snapshot = self.session.dataset, self.session.snapshot
         if dataset is None or snapshot is None:
             return
@@ -397,8 +436,9 @@ class MapScene(QObject):
     def _update_coloring(self) -> bool:
         """Update :attr:`coloring` to the choice of "Colour by".
 
-        Return False where the choice cannot be shown: it was then changed to clusters,
-        and the map is already rendered with them.
+        Colours are kept while the choice and its data are the same.  Return False where
+        the choice cannot be shown: it was then changed to clusters, and the map is
+        already rendered with them.  A DataError is shown as a message.
         """
         session, look = self.session, self.session.look
         dataset, snapshot = session.dataset, session.view.painted_snapshot
@@ -430,8 +470,9 @@ class MapScene(QObject):
     def _point_style(self, snapshot: Snapshot) -> PointStyle:
         """Return the style of a snapshot's points in the present coloring.
 
-        Selected points are larger and above the others, which are muted.  Sizes show
-        the pressure where the look asks for that.
+        Selected points are larger and above the others, which are muted.  Where the
+        look asks for that, sizes show the pressure instead.  The last style is returned
+        again for the same coloring, selection and pressure.
         """
         selection, is_light = self.session.selection, is_canvas_light(self.viewer)
         is_sized = self.session.look.size_by_pressure and snapshot.has_pressure
@@ -458,7 +499,7 @@ class MapScene(QObject):
 
 
 def neighbors_correction_text(correction: Correction) -> str:
-    """Return a sentence on the true neighbours and strangers that were moved."""
+    """Return a sentence with the numbers of true neighbours and strangers moved."""
     n_in, n_out = len(correction.moved_in), len(correction.moved_out)
     if not (n_in or n_out):
         return "All true neighbours of the selection are beside it, without strangers."
