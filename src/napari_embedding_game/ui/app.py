@@ -85,8 +85,10 @@ def save_outputs_after_run(
 ) -> Callable[[], int]:
     """Save screenshot and result once the first map is there; print errors to stderr.
 
-    The first map is the map of the first finished run, or of an opened session file.
-    Returns a function that returns the exit code: 1 after any error, else 0.
+    The first map is the map of the first finished run, or of an opened session file;
+    only the first one is saved.  With ``quit_after_run`` the viewer is closed after the
+    result is written, after the screenshot where ``out`` is None, and after an error.
+    Returns a function that returns the exit code so far: 1 after any error, else 0.
     Parameters are as for :func:`launch`.
     """
     from qtpy.QtCore import QTimer
@@ -96,16 +98,19 @@ def save_outputs_after_run(
     later = partial(QTimer.singleShot, SETTLE_MS)
 
     def close_if_wanted(*event: object) -> None:
+        """Close the viewer after ``SETTLE_MS`` if ``quit_after_run`` is set."""
         if quit_after_run:
             later(viewer.close)
 
     def on_error(message: str) -> None:
+        """Print and note an error message, then close if wanted; do nothing for ""."""
         if message:  # "" tells that a former error is over
             print(message, file=sys.stderr)
             errors.append(message)
             close_if_wanted()
 
     def save_outputs() -> None:
+        """Take the screenshot, then write the result, or close if there is none."""
         if screenshot is not None:
             viewer.screenshot(str(screenshot), canvas_only=False, flash=False)
         if out is not None:
@@ -114,11 +119,13 @@ def save_outputs_after_run(
             close_if_wanted()
 
     def on_first_map() -> None:
+        """Save the outputs after ``SETTLE_MS``, of this first map only."""
         session.state_changed.disconnect(on_state_changed)
         controller.reading.session_opened.disconnect(on_first_map)
         later(save_outputs)
 
     def on_state_changed(state: str) -> None:
+        """Save after a finished run; report the message of a failed run."""
         if state == "failed":  # the message is set right after the state
             later(lambda: on_error(session.message))
         elif state == "finished":

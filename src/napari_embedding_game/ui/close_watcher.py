@@ -37,7 +37,12 @@ class CloseWatcher(QObject):
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Find out whether the widget or its window closes; let every event through."""
+        """Call :meth:`close` when the widget or its window closes; return False always.
+
+        A docked widget counts as closed when it loses its parent.  A window's close
+        event counts only if the window is hidden afterwards: the window may refuse the
+        event.
+        """
         kind, window = event.type(), self._window()
         if watched is self._widget:
             is_alone = self._widget.parentWidget() is None and window is not None
@@ -59,7 +64,7 @@ class CloseWatcher(QObject):
         return False
 
     def close(self) -> None:
-        """Call ``on_close`` and delete the widget, at the first call only."""
+        """Stop watching, call ``on_close`` and delete the widget, once."""
         if self._on_close is not None:
             on_close, self._on_close = self._on_close, None
             if (window := self._window()) is not None:
@@ -69,7 +74,10 @@ class CloseWatcher(QObject):
             self._widget.deleteLater()
 
     def _watch_window(self) -> None:
-        """Watch the events of the widget's present window instead of its former one."""
+        """Watch the events of the widget's present window instead of its former window.
+
+        Without a parent, or after :meth:`close`, the watched window stays the same.
+        """
         window, previous = find_main_window(self._widget), self._window()
         if self._widget.parentWidget() is None or self._on_close is None:
             return
@@ -80,7 +88,7 @@ class CloseWatcher(QObject):
             window.installEventFilter(self)
 
     def _close_if_window_closed(self) -> None:
-        """Close unless the window refused its close event."""
+        """Call :meth:`close` if the window is gone or hidden, hence closed."""
         self._is_close_requested, window = False, self._window()
         if window is None or not window.isVisible():
             self.close()

@@ -22,10 +22,10 @@ STROKE_LISTS = {"Ctrl+Z": "_undo_history", "Ctrl+Shift+Z": "_redo_history"}
 
 
 def count_strokes(layer: Layer) -> tuple[int, ...]:
-    """Return how many strokes of a Labels layer can be undone and redone.
+    """Return how many strokes of a Labels layer can be undone, and redone.
 
     A change of these two numbers shows an undone stroke, for which napari emits
-    nothing.
+    nothing.  Both are 0 where the layer has no such lists.
     """
     return tuple(len(getattr(layer, name, ())) for name in STROKE_LISTS.values())
 
@@ -41,7 +41,10 @@ def list_viewers() -> list[Any]:
 
 
 def find_main_window(widget: QWidget) -> QWidget:
-    """Return the outermost parent of a widget, also while its dock floats."""
+    """Return the outermost ancestor of a widget, also while its dock floats.
+
+    A widget without a parent is returned itself.
+    """
     while (parent := widget.parentWidget()) is not None:
         widget = parent
     return widget
@@ -50,7 +53,7 @@ def find_main_window(widget: QWidget) -> QWidget:
 def find_canvas_widget(widget: QWidget) -> QWidget | None:
     """Return the OpenGL canvas of the napari window that a docked widget is in.
 
-    None: the widget is in no napari window.
+    Returns None where the widget is in no main window, or the window has no canvas.
     """
     top = find_main_window(widget)
     center = top.centralWidget() if isinstance(top, QMainWindow) else None
@@ -59,10 +62,10 @@ def find_canvas_widget(widget: QWidget) -> QWidget | None:
 
 
 def show_status_as_plain_text(canvas: QWidget) -> None:
-    """Set the status bar of the window of a canvas to plain text.
+    """Set all labels of the status bar of a canvas's window to plain text.
 
     napari writes values of a layer there, which Qt would render as HTML where a value
-    contains a tag.
+    contains a tag.  Without a main window nothing is done.
     """
     window = find_main_window(canvas)
     if isinstance(window, QMainWindow):
@@ -84,7 +87,11 @@ class LayerVisual(NamedTuple):
 
 
 def find_layer_visual(viewer: Any, layer: Layer) -> LayerVisual | None:
-    """Return the vispy objects of a layer; None where the viewer has no window."""
+    """Return the vispy objects by which napari draws a layer.
+
+    Returns None where the viewer has no window or does not draw the layer, or napari
+    has renamed its private attributes.
+    """
     try:
         canvas = unwrap_viewer(viewer).window._qt_viewer.canvas
         visual = canvas.layer_to_visual[layer]
@@ -96,10 +103,11 @@ def find_layer_visual(viewer: Any, layer: Layer) -> LayerVisual | None:
 
 
 def refresh_layer(viewer: Any, layer: Layer) -> None:
-    """Redraw a layer whose arrays were changed in place, without its thumbnail.
+    """Redraw a layer whose arrays were changed in place, without thumbnail and extent.
 
-    Events are blocked: else napari would redraw its list of layers, and with the list
-    the whole window.
+    The highlight is redrawn only if points of the layer are selected.  Events are
+    blocked: else napari would redraw its list of layers, and with the list the whole
+    window.
     """
     with viewer.layers.events.blocker():
         is_marked = bool(getattr(layer, "selected_data", None))

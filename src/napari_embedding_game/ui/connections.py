@@ -28,11 +28,14 @@ def throttle_while_running(
 ) -> Callable[..., None]:
     """Return a slot that calls ``job`` at once, or throttled while a game runs.
 
-    In a running game ``job`` is called at most once in ``WORDS_MS`` milliseconds.
+    In a running game ``job`` is called at most once in ``WORDS_MS`` milliseconds.  The
+    slot accepts any arguments and passes none to ``job``; ``owner`` is the parent of
+    the timer.
     """
     throttled_job = qthrottled(job, WORDS_MS, parent=owner)
 
     def run_or_throttle(*values: object) -> None:
+        """Call ``job`` instead of a waiting call, or throttle it in a running game."""
         if session.state == "running":
             throttled_job.throttle()
         else:
@@ -61,7 +64,10 @@ class Connections(QObject):
         self._stack = ExitStack()
 
     def connect(self, slot: Callable[..., Any], *signals: Any) -> None:
-        """Connect a slot with signals of psygnal, Qt or napari until :meth:`close`."""
+        """Connect one slot with each of these signals until :meth:`close`.
+
+        The signals may be of psygnal, Qt or napari.
+        """
         for signal in signals:
             signal.connect(slot)
             self._stack.callback(signal.disconnect, slot)
@@ -73,7 +79,7 @@ class Connections(QObject):
     def append_callback(
         self, callbacks: list[Any], callback: Callable[..., Any]
     ) -> None:
-        """Append a callback to a list of napari until :meth:`close`."""
+        """Append a callback to a list of napari; :meth:`close` removes it."""
         callbacks.append(callback)
         self.add_cleanup(lambda: callback in callbacks and callbacks.remove(callback))
 
@@ -102,17 +108,21 @@ class Listener(QWidget):
         self._connections.connect(lambda *_: self.clear_data(), session.dataset_changed)
 
     def connect_while_open(self, slot: Callable[[], object], *signals: Any) -> None:
-        """Connect a slot that is called by these signals only while this is open."""
+        """Connect a slot that is called, without arguments, only while this is open.
+
+        A signal that comes while this is closed marks the view as outdated.
+        """
         self._connections.connect(self._make_open_only_slot(slot), *signals)
 
     def _make_open_only_slot(self, slot: Callable[[], object]) -> Callable[..., None]:
-        """Return a function that calls ``slot`` while this is open.
+        """Return a function of any arguments that calls ``slot()`` while this is open.
 
-        While this is closed the function marks the view as outdated; if the view is
-        outdated when it is open, the function updates all of the view.
+        While this is closed the function only marks the view as outdated.  If the view
+        is outdated when it is open, :meth:`update_view` is called instead of ``slot``.
         """
 
         def call_if_open(*values: object) -> None:
+            """Call ``slot``, update an outdated view instead, or mark a closed view."""
             if not self.is_open():
                 self._is_outdated = True
             elif self._is_outdated:
@@ -123,7 +133,11 @@ class Listener(QWidget):
         return call_if_open
 
     def connect_to_map_changes(self, job: Callable[[], object]) -> None:
-        """Call ``job`` soon after clusters or run state change, throttled in a game."""
+        """Call ``job`` soon after clusters or run state change, while this is open.
+
+        Changes within ``SOON_MS`` milliseconds, in a running game ``RUNNING_MS``, are
+        answered by one call, at the end of that time.
+        """
         session = self._session
         # Checked when the throttled call is due: this may be closed by then.
         throttled_job = qthrottled(
@@ -131,6 +145,7 @@ class Listener(QWidget):
         )
 
         def schedule_job() -> None:
+            """Throttle ``job`` by the delay of the present run state."""
             is_running = session.state == "running"
             throttled_job.setTimeout(RUNNING_MS if is_running else SOON_MS)
             throttled_job.throttle()
@@ -139,7 +154,10 @@ class Listener(QWidget):
         self.connect_while_open(schedule_job, *changes)
 
     def clear_data(self) -> None:
-        """Forget the data of the former dataset, also while this is closed."""
+        """Forget the data of the former dataset, also while this is closed.
+
+        Does nothing here; called at each ``dataset_changed``, for subclasses.
+        """
 
     def is_open(self) -> bool:
         """Return whether this or a widget of ``visible_with`` is visible in its window.
@@ -150,7 +168,7 @@ class Listener(QWidget):
         return any(widget.isVisibleTo(widget.window()) for widget in widgets)
 
     def update_view(self) -> None:
-        """Show the present state of the session."""
+        """Show the present state of the session; does nothing here, for subclasses."""
 
     def showEvent(self, event: object) -> None:
         """Update the view if signals came while it was closed."""
@@ -158,14 +176,17 @@ class Listener(QWidget):
         self.update_view_if_outdated()
 
     def update_view_if_outdated(self) -> None:
-        """Update the view if a signal came while it was closed."""
+        """Update the view if it is new or a signal came while it was closed."""
         if self._is_outdated:
             self._is_outdated = False
             self.update_view()
 
 
 def disconnect_all(owner: QObject) -> None:
-    """Close the :class:`Connections` of all descendants and stop their timers."""
+    """Close the :class:`Connections` of all descendants, and stop all their QTimers.
+
+    Where a call raises, the remaining calls are made before the error is raised.
+    """
     with ExitStack() as stack:  # all of them, even where a call raises
         for connections in owner.findChildren(Connections):
             stack.callback(connections.close)

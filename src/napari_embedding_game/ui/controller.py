@@ -62,7 +62,10 @@ class Controller(QObject):
         self._is_open = True
 
     def warm_up_engine(self) -> None:
-        """Load and compile the engine in a background thread, before the first run."""
+        """Load and compile the engine in a background thread, before the first run.
+
+        Errors are only logged.  Does nothing after :meth:`close`.
+        """
         if not self._is_open:
             return
         # napari sets up its physical units with the first layer of a process.  That
@@ -78,6 +81,8 @@ class Controller(QObject):
         show_refusal: Callable[[str], None] | None = None,
     ) -> None:
         """Make a run and play it in a thread instead of the present run.
+
+        Where no run can be made, the present run goes on.
 
         Parameters
         ----------
@@ -96,7 +101,10 @@ class Controller(QObject):
             self._run_jobs.submit(run.frames)
 
     def receive_progress(self, run: GameRun, progress: Progress) -> None:
-        """Pass a frame to the session and render it; drop frames of a former run."""
+        """Pass a frame of a run to the session and render its map, if it has one.
+
+        Frames of a run that is no longer the session's active run are dropped.
+        """
         if run is not self.session.active_run:
             return
         if progress.snapshot is None:
@@ -109,7 +117,11 @@ class Controller(QObject):
             self.session.receive_frame(run, progress)
 
     def close(self) -> None:
-        """End the run, its thread and every connection to the viewer, once."""
+        """End the run, its thread and every connection to the viewer, once.
+
+        The session is saved a last time.  An error in one part is logged and emitted as
+        ``workspace.trouble``, and the other parts are closed.
+        """
         if not self._is_open:
             return
         self._is_open = False
@@ -129,17 +141,28 @@ class Controller(QObject):
                 self.workspace.trouble.emit(error_text(error))
 
     def center_on_selected_objects(self) -> None:
-        """Move the camera to the objects of the selected rows in the linked image."""
+        """Move the camera to the objects of the selected rows in the linked image.
+
+        Does nothing without linked layers or a dataset with objects.
+        """
         dataset, linked = self.session.dataset, self.workspace.linked_layers.current
         if linked is not None and dataset is not None and dataset.objects is not None:
             chosen = dataset.objects.take(self.session.selection.rows)
             center_on_objects(self._viewer, linked.labels, chosen)
 
     def select_legend_level(self, index: int, is_added: bool) -> None:
-        """Select the points of a level of the legend, or add them to the selection.
+        """Select the points of a level of the legend, or toggle them in the selection.
 
-        ``index``: position in the legend; the position after the last level selects
-        the points without a level.
+        Does nothing without a map, or where the legend has no levels.
+
+        Parameters
+        ----------
+        index : int
+            Position in the legend; a position after the last level selects the points
+            without a level.
+        is_added : bool
+            Whether to add the points to the selection instead of replacing it; if all
+            are selected already, they are removed.
         """
         levels = self.scene.coloring.find_levels()
         if self.session.snapshot is not None and levels is not None:
@@ -151,7 +174,11 @@ class Controller(QObject):
             )
 
     def embed_selection(self) -> None:
-        """Open a child map of the selected points and play it."""
+        """Open a child map of the selected points and play it.
+
+        The title names up to three selected clusters, else the number of points.  A
+        refusal is emitted as ``workspace.trouble``.
+        """
         selection, clusters = self.session.selection, self.session.clusters
         names = [
             cluster.title for cluster in clusters.find_clusters(selection.clusters)
@@ -167,7 +194,12 @@ class Controller(QObject):
 
 
 def _compile_and_warm_up(compilers: Compilers) -> None:
-    """Compile the loops of a first game in processes, then load the engine here."""
+    """Compile the loops of a first game in processes, then load the engine here.
+
+    Loops in numba's disk cache are not compiled again.  Markers and the large picture
+    are compiled after the needed loops; the loop that finds picked points is compiled
+    here, at the end.
+    """
     parts = {
         **first_game.list_compile_parts(),
         pixels.compile_loops: pixels.find_last_loop(),
@@ -181,6 +213,7 @@ def _compile_and_warm_up(compilers: Compilers) -> None:
     compilers.start_processes(needed, later)
 
     def wait_for_compilation() -> bool:
+        """Wait for the needed loops; if not ended meanwhile, load the window's."""
         goes_on = compilers.wait_for_needed()
         if goes_on:  # the window needs these loops, whatever else is compiled
             pixels.compile_loops()

@@ -68,7 +68,7 @@ BELOW = 90
 
 
 def _find_dragged_file(event: QDropEvent) -> Path | None:
-    """Return the dragged file or folder; None for several or non-local files."""
+    """Return the dragged file or folder; None unless one local path is dragged."""
     files = [url.toLocalFile() for url in event.mimeData().urls()]
     return Path(files[0]) if len(files) == 1 and files[0] else None
 
@@ -114,7 +114,10 @@ class GameDock(MapWidget):
             self.tour.begin_if_unseen()
 
     def _make_tour_stops(self) -> list[TourStop]:
-        """Return the stops of the tour, in the order in which the tour shows them."""
+        """Return the stops of the tour, in the order in which the tour shows them.
+
+        The note on misplaced points points at the Show button only while it is visible.
+        """
         session, run = self._session, self.run_controls.run_button
 
         def has_map() -> bool:
@@ -152,19 +155,23 @@ class GameDock(MapWidget):
         return QSize(self.minimumWidth(), super().sizeHint().height())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept a dragged file: napari would ask for the reader of the file."""
+        """Accept one dragged local path: napari would ask for a reader."""
         if _find_dragged_file(event) is not None:
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Open the file that is dropped here."""
+        """Open the one local file or folder dropped here; ignore other drops."""
         path = _find_dragged_file(event)
         if path is not None:
             event.acceptProposedAction()
             self.controller.reading.open_file(path)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """On Escape clear the selection, or discard a name that is being typed."""
+        """On Escape clear the selection, or discard a name that is typed in the title.
+
+        In other text fields and number boxes Escape does nothing here; other keys go on
+        to Qt.
+        """
         field = QApplication.focusWidget()
         if event.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(event)
@@ -176,7 +183,10 @@ class GameDock(MapWidget):
     # Making
 
     def _make_views(self) -> None:
-        """Make all controls, panes and tabs, and the map's names, marks and mouse."""
+        """Make all controls, panes and tabs, and the map's names, marks and mouse.
+
+        The actions of the selection's buttons are connected with the controller here.
+        """
         workspace, controller, session = self.workspace, self.controller, self._session
         scene, hand, play = controller.scene, session.hand, controller.play
         self.overlay = overlay = MapOverlay(scene, self)
@@ -212,7 +222,11 @@ class GameDock(MapWidget):
         self.larger_map = LargerMap(self)
 
     def _lay_out_views(self) -> None:
-        """Place the views in tabs, folds and the lines below the tabs."""
+        """Place the views in tabs, folds and the lines below the tabs.
+
+        Also accept dropped files and focus by a click, and keep the mouse wheel from
+        changing values by accident.
+        """
         self.data_fold = FoldingSection("Data", self.data_controls)
         self.method_fold = FoldingSection("Method", self.method_controls)
         self.trust_fold = FoldingSection(TRUST, self.trust_controls, self.timeline)
@@ -252,7 +266,10 @@ class GameDock(MapWidget):
         prevent_accidental_changes(self)
 
     def _connect_views(self) -> None:
-        """Connect the views with the controller and with each other."""
+        """Connect the views with the controller and with each other.
+
+        Also bind the keys of the edits on the map, and the shortcuts of the search box.
+        """
         session, controller = self._session, self.controller
         data = self.data_controls
         trust = self.trust_controls
@@ -293,7 +310,11 @@ class GameDock(MapWidget):
     # Events
 
     def _update_visible_views(self, event: object = None) -> None:
-        """Show the views that can be used in the present state, and hide others."""
+        """Show the views that can be used in the present state; hide the others.
+
+        Without a map or a moving run, the tab of the map is opened and the hidden docks
+        are shown again.  The title of the data's fold is set to the dataset's name.
+        """
         session = self._session
         has_data = session.dataset is not None
         has_map = session.snapshot is not None
@@ -325,25 +346,38 @@ class GameDock(MapWidget):
         self.method_fold.set_title(f"Method  ·  {method.title}")
 
     def _show_trust_warning(self, text: str) -> None:
-        """Show the titles of the trust warnings in the title of the fold."""
+        """Append the titles of the trust warnings to the title of the trust fold.
+
+        ``text``: titles joined by commas; "" removes warnings and warning colour.
+        """
         self.trust_fold.set_title("  ·  ".join(filter(None, [TRUST, text])))
         set_role(self.trust_fold.button, "warned" if text else "fold")
 
     def _show_clusters_or_legend(self, event: object = None) -> None:
-        """Show the cluster list where clusters colour the map, else the legend."""
+        """Show the cluster list where clusters colour the map, else the legend.
+
+        The cluster list is hidden while there is no map.
+        """
         is_cluster = self._session.look.color_by == CLUSTER
         self.cluster_pane.setVisible(is_cluster and self._session.snapshot is not None)
         self.display_controls.legend.setVisible(not is_cluster)
 
     def _on_palette_changed(self, event: Any) -> None:
-        """Recolour the map with the palette that was chosen in napari's preferences."""
+        """Use the palette set in napari's preferences; recolour map and clusters.
+
+        If this dock is deleted already, the palette is chosen and nothing is
+        recoloured.
+        """
         choose_palette(event.value)
         if isalive(self):  # a window that is deleted closes no docks
             self.controller.scene.recolor()
             self._session.clusters.changed.emit()
 
     def _show_trouble(self, text: str) -> None:
-        """Show an error message in the data controls; hide the message for ""."""
+        """Show an error message in the data controls, and scroll to it; "" hides it.
+
+        For a message the map's tab is opened and the data's fold is expanded.
+        """
         self.data_controls.trouble.show_text(text)
         if text:
             self.tabs.setCurrentIndex(MAP)
@@ -356,29 +390,40 @@ class GameDock(MapWidget):
         self.scroll.verticalScrollBar().setValue(0)
 
     def _on_reading_changed(self) -> None:
-        """Open the data controls while data are read: these show the progress."""
+        """Expand the data's fold, which shows the progress, while data are read."""
         if self.controller.reading.stage is not None:
             self.data_fold.set_expanded(True)
 
     def _on_points_picked(self) -> None:
-        """Open the tab of the selection after a click on the map."""
+        """Go from the map's tab to the selection's tab if anything is selected.
+
+        Called after a click on the map.
+        """
         if not self._session.selection.is_empty and self.tabs.currentIndex() == MAP:
             self.tabs.setCurrentIndex(SELECTION)
 
     def _on_cluster_opened(self) -> None:
-        """Open the selection's tab after Enter in the list; do not edit its title."""
+        """After Enter in the list go to the selection's tab, which gets the focus.
+
+        The title is not edited.
+        """
         self._on_points_picked()
         if self.selection_tab.isVisible():
             self.selection_tab.setFocus()
 
     def _on_selection_changed(self) -> None:
-        """Leave the tab of the selection when nothing is selected any more."""
+        """Leave the selection's tab for the map's when nothing is selected."""
         is_there = self.tabs.currentIndex() == SELECTION
         if self._session.selection.is_empty and is_there:
             self.tabs.setCurrentIndex(MAP)
 
     def _edit_cluster_name(self, cluster: int) -> None:
-        """Start editing a cluster's name, in the selection's tab or in the list."""
+        """Start editing a cluster's name, in the selection's tab or in the list.
+
+        The selection's tab is used if it is open, or if the list is hidden since
+        clusters do not colour the map.  There the described cluster is edited, whatever
+        ``cluster`` is.
+        """
         has_list = self._session.look.color_by == CLUSTER
         if self.tabs.currentIndex() == SELECTION or not has_list:
             self.tabs.setCurrentIndex(SELECTION)

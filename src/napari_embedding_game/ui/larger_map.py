@@ -38,7 +38,10 @@ class LargerMap(QToolButton):
         return False
 
     def _on_button_toggled(self, is_larger: bool) -> None:
-        """Hide the other docks, or show the docks that were hidden; set the text."""
+        """Show the docks hidden before; for ``is_larger`` hide the other visible docks.
+
+        Floating docks and the dock of the kept widget stay.  Also set text and tooltip.
+        """
         text, tip = TEXTS[is_larger]
         self.setText(text)
         self.setToolTip(tip)

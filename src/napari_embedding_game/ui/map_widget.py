@@ -25,7 +25,10 @@ CLOSED_MS = 2_000
 
 
 def release_memory() -> None:
-    """Collect garbage and return the free pages that glibc keeps to the system."""
+    """Collect garbage twice, and have glibc return its free pages to the system.
+
+    Elsewhere than on glibc only garbage is collected.
+    """
     for _ in range(2):  # the second frees what the window held
         gc.collect()
     if os.name == "posix":
@@ -58,9 +61,10 @@ class MapWidget(Listener):
         return True
 
     def update_theme(self, event: object = None) -> None:
-        """Apply napari's present colours and font size.
+        """Apply napari's present colours and font size to this widget and its children.
 
-        A child that needs more than the style sheet has a method ``set_theme``.
+        A child that needs more than the style sheet has a method ``set_theme``, which
+        is called with the colours.
         """
         colors = theme_colors(self._viewer.theme)
         self.setStyleSheet(colors.style_sheet(get_settings().appearance.font_size))
@@ -73,7 +77,10 @@ class MapWidget(Listener):
             completer.popup().setStyleSheet(colors.popup_style_sheet)
 
     def _on_dock_closed(self) -> None:
-        """Disconnect all views, and release memory after the last dock is closed."""
+        """Disconnect all views, and disable this dock, which no longer counts as open.
+
+        After the last dock of the workspace, memory is released ``CLOSED_MS`` later.
+        """
         disconnect_all(self)
         self.setEnabled(False)
         self.workspace.docks.discard(self)
@@ -92,7 +99,7 @@ class MapTool(MapWidget):
         )  # napari docks it after this
 
     def lay_out_parts(self, *parts: QWidget | QLayout) -> None:
-        """Lay the parts out from top to bottom and connect the theme."""
+        """Lay widgets and layouts out from top to bottom, and connect the theme."""
         for part in parts:
             add = self.main_layout.addWidget
             (add if isinstance(part, QWidget) else self.main_layout.addLayout)(part)
@@ -100,7 +107,11 @@ class MapTool(MapWidget):
         self.connect_theme()
 
     def _tabify_with_other_docks(self) -> None:
-        """Make the box of this widget a tab of the box of another open dock."""
+        """Make this widget's dock a tab beside another open dock, and raise it.
+
+        The titles of both tabs are cut before " (".  Without another docked widget
+        nothing is done.
+        """
         boxes = [x.parentWidget() for x in self.workspace.docks if x is not self]
         boxes = [box for box in boxes if isinstance(box, QDockWidget)]
         dock = self.parentWidget()

@@ -106,7 +106,7 @@ def paint_density(
 ) -> NDArray[np.uint8] | None:
     """Return a picture of the number of points in each pixel, in their mean colour.
 
-    Parameters and result are as for :func:`paint_discs`, and:
+    The other parameters and the picture are as for :func:`paint_discs`.
 
     Parameters
     ----------
@@ -167,11 +167,14 @@ def as_readonly_array(array: Any, dtype: type = np.float32) -> NDArray[Any]:
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _count_points(counts, sums, lines, rows, columns, colors, is_above, counts_above):
-    """Count the points whose ``is_above`` is ``counts_above`` in their pixels.
+    """Count in each pixel the points whose ``is_above`` equals ``counts_above``.
 
-    Changes in place ``counts`` (height, width) uint32, the number of points, and
-    ``sums`` (height, width, 4) uint32: red, green and blue times the opacity, and the
-    opacity, each 0 to 255 for a point.
+    Point i is at (``rows[i]``, ``columns[i]``) and has ``colors[i]`` (RGBA, 0 to 1);
+    ``lines`` (2, 2) transforms positions to pixels.  Points outside of the picture and
+    NaN are left out.  Changed in place: ``counts`` (height, width) uint32, the number
+    of points, and ``sums`` (height, width, 4) uint32, red, green and blue times the
+    opacity, and the opacity, each 0 to 255 for a point.  Of the points in a pixel at
+    most ``_MAX_MIXED`` - 1 are summed.
     """
     zero, height, width = _F(0), _F(counts.shape[0]), _F(counts.shape[1])
     for i in range(len(rows)):
@@ -194,10 +197,13 @@ def _count_points(counts, sums, lines, rows, columns, colors, is_above, counts_a
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _shade_pixels(pixels, counts, sums, opaque_count, min_opacity, opacity):
-    """Write the mean colours of the points into pixels, with opacity by their number.
+    """Write the mean colour of each pixel's points into ``pixels``, in place.
 
-    The opacity grows with the logarithm of the count from ``min_opacity`` at 1 point to
-    1 at ``opaque_count`` points, which is above 1; all is multiplied by ``opacity``.
+    ``counts`` (height, width) and ``sums`` (height, width, 4) are as
+    :func:`_count_points` leaves them; pixels without points are not changed.  The
+    opacity grows with the logarithm of the count from ``min_opacity`` at 1 point to 1
+    at ``opaque_count`` points, which is above 1; red, green, blue and opacity are
+    multiplied by ``opacity``.
     """
     steepness = (_F(1) - min_opacity) / np.log(opaque_count)
     for row in range(counts.shape[0]):
@@ -215,10 +221,13 @@ def _shade_pixels(pixels, counts, sums, opaque_count, min_opacity, opacity):
 
 @njit(nogil=True, cache=True, fastmath=True)
 def _paint_discs(pixels, lines, rows, columns, sizes, colors, opacity):
-    """Paint discs in place into pixels (height, width) uint32.
+    """Paint discs in order over ``pixels`` (height, width) uint32, in place.
 
-    From the lowest byte on a pixel holds red, green, blue and opacity; two bytes are
-    mixed with one multiplication.
+    Disc i has its middle at (``rows[i]``, ``columns[i]``), the diameter ``sizes[i]`` in
+    the same unit, at least 1 pixel, and the colour ``colors[i]`` (RGBA, 0 to 1);
+    ``lines`` (2, 2) transforms positions to pixels.  ``opacity`` multiplies all
+    opacities.  NaN positions are left out.  From the lowest byte on a pixel holds red,
+    green, blue and opacity; two bytes are mixed with one multiplication.
     """
     even, odd, eight = _U(0x00FF00FF), _U(0xFF00FF00), _U(8)
     height, width = pixels.shape

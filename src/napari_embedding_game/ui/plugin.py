@@ -49,7 +49,10 @@ class MapDock(GameDock):
     """
 
     def __new__(cls, napari_viewer: napari.Viewer) -> GameDock:  # type: ignore[misc]
-        """Return the main dock of a viewer, taken out of its former box."""
+        """Return the open main dock of a viewer, without its box, or a new dock.
+
+        The former box is removed from the window.
+        """
         viewer = unwrap_viewer(napari_viewer)
         dock = find_game_dock(viewer)
         if dock is None:
@@ -67,7 +70,7 @@ def find_game_dock(viewer: napari.Viewer) -> GameDock | None:
 
 
 def open_dock(viewer: napari.Viewer) -> GameDock:
-    """Return the main dock of a viewer, which is made or shown where needed."""
+    """Return the main dock of a viewer's window: make it, or show and raise it."""
     if (dock := find_game_dock(viewer)) is not None:
         box = dock.parent()
         box.show()
@@ -100,7 +103,8 @@ def _load_in_background(source: Source | Path) -> list[LayerData]:
     """Schedule the loading of a file or sample; return the data of an empty layer.
 
     The dock is that of the viewer that receives the layer, since a file may be dropped
-    on a viewer that is not the current one.
+    on a viewer that is not the current one.  The empty layer is removed before loading.
+    If a file is being read already, it is replaced, and a notification says so.
 
     Raises
     ------
@@ -114,6 +118,7 @@ def _load_in_background(source: Source | Path) -> list[LayerData]:
     key = object()
 
     def load() -> None:
+        """Remove the empty layer, and read the source in its viewer's dock."""
         target = viewer
         for candidate in (viewer, *list_viewers()):
             layers = candidate.layers
@@ -135,6 +140,8 @@ def _load_in_background(source: Source | Path) -> list[LayerData]:
 
 def write_map(path: str, layers: Sequence[LayerData]) -> list[str]:
     """Write the map of a layer as AnnData, as *Save > AnnData* does; return the path.
+
+    A sentence on data that the file lacks is shown as the session's message.
 
     Raises
     ------

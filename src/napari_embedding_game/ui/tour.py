@@ -56,14 +56,17 @@ class Tour(QLabel):
         QShortcut(QKeySequence("Escape"), self, self.leave_stop)
 
     def begin_if_unseen(self) -> None:
-        """Begin if the preferences ask for the tour, and set that it has been shown."""
+        """Begin if the preferences ask for the tour, and switch the preference off."""
         settings = get_plugin_settings(PLUGIN).window
         if settings.shows_tour:
             settings.shows_tour = False
             self.begin()
 
     def begin(self) -> None:
-        """Begin with the first stop whose control is visible, else with the first."""
+        """Begin with the first stop whose control is visible, else with the first stop.
+
+        The note appears at the next poll, once the control is visible and ready.
+        """
         are_seen = [stop.widget.isVisible() for stop in self._stops]
         self._remaining_stops = self._stops[
             are_seen.index(True) if any(are_seen) else 0 :
@@ -82,7 +85,11 @@ class Tour(QLabel):
     # Inside
 
     def _update_shown_stop(self) -> None:
-        """Show the next stop once its control is visible; leave a stop that is done."""
+        """Show the next stop once its control is visible and ready.
+
+        A stop is left when it is done, or when its control is hidden while the note is
+        shown. After the last stop polling ends.
+        """
         if not self._remaining_stops:
             self.poll_timer.stop()
             return
@@ -94,7 +101,10 @@ class Tour(QLabel):
             self._show_stop(stop)
 
     def _show_stop(self, stop: TourStop | None) -> None:
-        """Show the note and the frame of a stop, or hide both for None."""
+        """Show the note and the frame of a stop, or hide both for None.
+
+        When the frame moves to another control, the dock is scrolled to that control.
+        """
         if stop is not None:
             number = len(self._stops) - len(self._remaining_stops) + 1
             self.setText(f"{stop.text()}\n{number} of {len(self._stops)}: {HINT}")

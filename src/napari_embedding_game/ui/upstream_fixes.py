@@ -59,8 +59,10 @@ class Fix(NamedTuple):
 def apply_fixes() -> None:
     """Apply all fixes in this process; further calls change nothing.
 
-    A fix whose module, class or method does not exist in this version of napari or
-    vispy is skipped and logged.
+    Existing panels are connected with the fixed method, and napari's label colours are
+    set to its numpy functions.  A fix whose module, class or method does not exist in
+    this version of napari or vispy is skipped and logged; versions from
+    ``UNFIXED_FROM`` on get no fix.
     """
     panel_class = _import_name(_TITLE_BARS.module, _TITLE_BARS.owner)
     widgets = QApplication.allWidgets() if panel_class else []
@@ -82,7 +84,8 @@ def apply_fixes() -> None:
 def _import_name(module: str, name: str) -> Any:
     """Return an attribute of a module of napari or vispy.
 
-    None where the attribute is missing, which is logged, or the version is too new.
+    Returns None where the module or attribute is missing, which is logged, or where the
+    library's version is at least that of ``UNFIXED_FROM``, which is not logged.
     """
     library = module.partition(".")[0]
     major, minor = map(int, re.findall(r"\d+", version(library))[:2])
@@ -96,9 +99,10 @@ def _import_name(module: str, name: str) -> Any:
 
 
 def replace_method(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
-    """Replace a method of a class, once; log where the class has no such method.
+    """Replace a method of a class by a function that calls ``replacement``, once.
 
-    ``replacement`` receives the former method and then the arguments of each call.
+    ``replacement`` receives the former method and then the arguments of each call.  A
+    method that is replaced already stays; a missing method is logged.
     """
     method = getattr(owner, name, None)
     if method is None:
@@ -131,9 +135,10 @@ def _release_stale_mouse_handler(update: Any, canvas: Any, *event: Any) -> None:
 def _update_title_bar_later(
     update: Any, panel: Any, *args: Any, **options: Any
 ) -> None:
-    """Update the title bar of a panel after the present event, if the panel exists."""
+    """Update the title bar of a panel after this event, unless it is closed."""
 
     def update_later() -> None:
+        """Call ``update`` unless the panel, or its window, is closed by now."""
         if isalive(panel) and panel.widget() is not None:  # not closed meanwhile
             try:
                 update(panel, *args, **options)
@@ -145,7 +150,10 @@ def _update_title_bar_later(
 
 
 def _clean_in_canvas_context(clean: Any, canvas: Any) -> None:
-    """Make a canvas's OpenGL context current before napari cleans the canvas up."""
+    """Make a canvas's OpenGL context current, then have napari clean the canvas up.
+
+    A closed canvas, which has no context, is cleaned up without.
+    """
     with suppress(AttributeError, RuntimeError):  # a closed canvas has no context
         canvas._scene_canvas.set_current()
     clean(canvas)

@@ -37,7 +37,7 @@ class Workspace:
         """The open docks."""
 
     def color_by_value(self, name: str) -> None:
-        """Colour the map by a gene or another numeric column; nothing without data."""
+        """Colour the map by a gene or column of values; do nothing without data."""
         dataset = self.session.dataset
         if dataset is not None:
             self.session.look.color_by = choice_of_feature(name, dataset)
@@ -47,11 +47,11 @@ _workspaces: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()
 
 
 def get_workspace(viewer: napari.Viewer) -> Workspace:
-    """Return the workspace of a viewer, which the first call makes."""
+    """Return the workspace of a viewer; the first call makes one with a new session."""
     return _workspaces.get(unwrap_viewer(viewer)) or make_workspace(viewer, Session())
 
 
 def make_workspace(viewer: napari.Viewer, session: Session) -> Workspace:
-    """Make and return a workspace with this session, and register it for a viewer."""
+    """Make a workspace of a session, register it for a viewer and return it."""
     workspace = _workspaces[unwrap_viewer(viewer)] = Workspace(session)
     return workspace

@@ -45,12 +45,19 @@ class CompilationWatch(QObject):
             numba_event.unregister(KIND, self._listener)
 
     def report_event(self, is_begun: bool) -> None:
-        """Report from any thread that a function has begun to compile, or has ended."""
+        """Report from any thread that a function has begun to compile, or has ended.
+
+        Does nothing after the window is closed.
+        """
         with suppress(RuntimeError):  # the window is closed
             self._event_reported.emit(is_begun)
 
     def _on_event_reported(self, is_begun: bool) -> None:
-        """Count a function that has begun; wait for the end after the last one."""
+        """Count a function that begins or ends, and emit ``changed`` where one begins.
+
+        After the end of the last open function, compilation counts as ended if none
+        begins within ``QUIET_MS`` milliseconds.
+        """
         self._n_open += 1 if is_begun else -1
         self.n_begun += is_begun
         if is_begun:

@@ -19,9 +19,10 @@ logger = logging.getLogger(__name__)
 def call_or_show_error(
     show: Callable[[str], object], function: Callable[..., Any], *args: Any
 ) -> Any:
-    """Return the result of a call; show its error and return None if it is refused.
+    """Return ``function(*args)``; where the call is refused, show why and return None.
 
-    Refusals are DataError, InputError and OSError; other exceptions are raised.
+    Refusals are DataError, InputError and OSError: ``show`` receives their text.  Other
+    exceptions are raised.
     """
     try:
         return function(*args)
@@ -31,7 +32,10 @@ def call_or_show_error(
 
 
 def notify_error(error: BaseException) -> None:
-    """Show an error as a notification if a window is open, from the window's thread."""
+    """Show an error as a notification of napari; do nothing where no window is open.
+
+    To be called from the window's thread.
+    """
     if napari.current_viewer() is not None:
         show_error(f"Embedding Game: {error_text(error)}")
 

@@ -66,9 +66,11 @@ def _paint_frames(
     colors: NDArray[np.floating],
     facing: NDArray[np.floating],
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield a picture (SIDE, SIDE, 3) uint8 of each map (N, d) on white.
+    """Yield a picture (SIDE, SIDE, 3) uint8 of each map (N, d), on white.
 
-    The visible range follows the extent of the maps as on the canvas.
+    A 3-D map is projected to the plane of ``facing`` (2, 3) and painted from back to
+    front; ``colors`` (N, 4).  The visible range follows the extent of the maps as on
+    the canvas; discs are smaller in maps of many points.
     """
     frame = Frame()
     line = SIDE * (1 - 2 * EDGE) / frame.side, SIDE * EDGE
