@@ -12,7 +12,10 @@ from napari_embedding_game.data.gene_names import find_names
 
 
 def list_numeric_columns(dataset: Dataset) -> list[str]:
-    """Return the numeric columns of the metadata, scores of gene sets first."""
+    """Return the numeric columns of the metadata, scores of gene sets first.
+
+    Booleans, and columns without any value, are left out.
+    """
     obs = dataset.obs
     numbers = [name for name, kind in obs.dtypes.items() if kind.kind in "iuf"]
     columns = [str(name) for name in numbers if obs[name].notna().any()]
@@ -20,7 +23,10 @@ def list_numeric_columns(dataset: Dataset) -> list[str]:
 
 
 def list_axis_names(dataset: Dataset) -> list[str]:
-    """Return the names of all possible axes: numeric columns, then genes."""
+    """Return the names of all possible axes: numeric columns, then genes.
+
+    A gene with the name of a numeric column is left out.
+    """
     columns = list_numeric_columns(dataset)
     used = set(columns)
     return [*columns, *(name for name in dataset.profile_names if name not in used)]
@@ -29,8 +35,9 @@ def list_axis_names(dataset: Dataset) -> list[str]:
 def find_axis_values(dataset: Dataset, name: str) -> pd.Series:
     """Return the values (n,) of a numeric column, or the expression of a gene.
 
-    Missing values are NaN.  ``name``: case is ignored where the name stays unique, and
-    a gene may be given by its identifier.
+    Missing and infinite values are NaN.  ``name``: case is ignored where the name stays
+    unique, and a gene may be given by its identifier.  Of a column and a gene of one
+    name the column is taken.
 
     Raises DataError: there is no such column and no such gene.
     """
@@ -52,7 +59,10 @@ def find_axis_values(dataset: Dataset, name: str) -> pd.Series:
 
 
 def pearson_correlation(x: pd.Series, y: pd.Series) -> float:
-    """Return Pearson's correlation over points with both values; NaN if undefined."""
+    """Return Pearson's correlation over the points with a finite value in both.
+
+    NaN where there is no such point, or where one of the variables is constant.
+    """
     pair = pd.DataFrame({"x": x.array, "y": y.array}, dtype=float)
     pair = pair[np.isfinite(pair).all(axis=1)]
     is_constant = (pair.nunique() < 2).any()

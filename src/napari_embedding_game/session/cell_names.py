@@ -29,9 +29,11 @@ def list_selected_names(session: Session) -> str:
 def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], str]:
     """Return a mask (n,) of the points that a list names, and a sentence on the result.
 
-    The sentence says which names were not found.
+    The sentence counts the points, and says which names were not found.
 
     ``text``: one name per line, or rows of a table whose first column holds the names.
+    A whole line is tried as a name before its first column is; quotes, empty lines and
+    repeated names are ignored.
 
     Raises DataError: no point has any of the names.
     """
@@ -60,7 +62,7 @@ def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], s
 
 
 def _first_column(line: str) -> str:
-    """Return the first column of a line of a table, without quotes and spaces."""
+    """Return a line up to its first tab, comma or semicolon, stripped of quotes."""
     for end in _ENDS:
         line = line.partition(end)[0]
     return line.strip().strip("\"'")

@@ -45,7 +45,7 @@ class RowChoice:
 
     @property
     def text(self) -> str:
-        """The name of the choice in a menu."""
+        """The name of the choice in a menu, such as "Clusters by sample"."""
         if not self.column:
             return "Clusters"
         return f"Clusters by {self.column}" if self.splits_clusters else self.column
@@ -56,6 +56,10 @@ CLUSTERS = RowChoice()
 
 def list_row_choices(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
     """Return the choices of figure rows: clusters, columns of few levels, and both.
+
+    A column of at most ``MAX_ROWS`` levels is a choice by itself, and one of at most
+    ``MAX_PARTS`` levels also a choice to divide each cluster by.  Measurements are left
+    out.
 
     ``columns``: the informative metadata columns.
     """
@@ -69,7 +73,11 @@ def list_row_choices(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice
 def assign_figure_rows(
     choice: RowChoice, dataset: Dataset, clustering: Clustering
 ) -> pd.Categorical:
-    """Return the figure row of each point, (n,); rows of a cluster are consecutive."""
+    """Return the figure row of each point, (n,); rows of a cluster are consecutive.
+
+    A row is named after a cluster, a level, or, as "cluster · level", a pair of both.
+    Missing values are a level; levels and pairs without points have no row.
+    """
     clusters = clustering.names_by_point
     if not choice.column:
         return clusters
@@ -105,8 +113,9 @@ class ClusterExpression:
     def find_value_spans(self, *, is_each_whole: bool) -> NDArray[np.floating]:
         """Return where each gene's range begins and ends on the axis: (G, 2), 0 to 1.
 
-        ``is_each_whole``: whether each gene has an axis of its own, so that its range
-        is 0 to 1, or all genes share an axis.
+        ``is_each_whole``: True if each gene has an axis of its own, so that its range
+        is 0 to 1; False if all genes share an axis from the lowest to the highest value
+        of all.
         """
         if is_each_whole:
             return np.tile([0.0, 1.0], (len(self.genes), 1))
@@ -120,14 +129,17 @@ def iter_cluster_expression(
     groups: pd.Categorical,
     gene_names: Sequence[str] = (),
 ) -> Generator[float, None, ClusterExpression]:
-    """Yield the share done, 0 to 1, and return the expression in each group.
+    """Return the expression of genes in each group, after yielding the share done.
 
-    ``groups`` (n,): group of each point. ``gene_names``: names of genes; if empty,
-    the leading markers of every group against all other points (t-test), three of each,
-    a gene standing only under the first group it leads.
+    The share, 0 to 1, is of the search for markers: with names of genes nothing is
+    yielded.
 
-    Raises DataError: none of the names is in the data, they are too many, or nothing
-    sets the groups apart.
+    ``groups`` (n,): group of each point. ``gene_names``: names of genes; if empty, the
+    leading markers of every group against all other points (t-test), three of each, a
+    gene standing only under the first group it leads.
+
+    Raises DataError: none of the names is in the data, the genes are more than
+    ``MAX_GENES``, or no gene leads in any group.
     """
     note, codes = "", groups.codes.astype(np.intp)
     n_groups = len(groups.categories)
@@ -175,7 +187,11 @@ def _estimate_densities(
     """Return smoothed histograms of each gene in each group, and ranges of the genes.
 
     ``values`` (n, G) array or sparse matrix, NaN where missing; ``codes`` (n,) group,
-    -1 for none. Returns (C, G, BINS) shares and (G, 2) lowest and highest values.
+    -1 for none. Points without a value or group are left out.
+
+    Returns (C, G, BINS) shares of a group's values in bins from a gene's lowest to its
+    highest value, and (G, 2) lowest and highest values; both 0 for a gene without
+    values.
     """
     densities = np.zeros((n_groups, values.shape[1], BINS))
     ranges = np.zeros((values.shape[1], 2))
@@ -195,9 +211,10 @@ def _estimate_densities(
 def _iter_marker_columns(
     dataset: Dataset, codes: NDArray[np.intp], n_clusters: int
 ) -> Generator[float, None, list[int]]:
-    """Yield the share done, and return the indices of the leading markers.
+    """Yield the share done, and return the column indices of the leading markers.
 
-    They are ``N_LEADING`` for each group, each under the first group it leads.
+    They are the first ``N_LEADING`` markers of each group, or fewer, that do not stand
+    under a group before.
     """
     expression = dataset.expression
     ranked = yield from iter_leading_markers(

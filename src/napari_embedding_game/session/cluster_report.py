@@ -64,8 +64,9 @@ def describe_points(
 ) -> ClusterReport:
     """Return size, composition by a column and contrasts of a group of points.
 
-    ``points`` (n,) bool: the group. ``column``: metadata column of the composition; ""
-    for none. ``n_sampled``: number of rows that are sampled.
+    ``points`` (n,) bool: the group. ``column``: metadata column of the composition;
+    ``""``, or a column that does not exist, for none. ``n_sampled``: most rows that are
+    sampled at random from the group, by a fixed seed.
     """
     rows = np.flatnonzero(points)
     stretch, isolation = snapshot.stretch, snapshot.isolation
@@ -94,10 +95,11 @@ def describe_points(
 def contrast_columns(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
     """Return Cohen's d of the columns in which a group differs most from other points.
 
-    At most ``MAX_COLUMNS`` columns, by falling absolute d, which is positive where the
-    group is higher.  The unit of d is the root of the mean of both variances, so that
-    one outlier in a small group makes no contrast.  Missing values are left out, and
-    columns that are constant on both sides or empty on one.
+    The series, by name of the column, has at most ``MAX_COLUMNS`` entries, by falling
+    absolute d; d is positive where the group is higher.  The unit of d is the root of
+    the mean of both variances, so that one outlier in a small group makes no contrast.
+    Missing values are left out.  So are columns that are constant on both sides, or
+    that have no values on one side.
 
     ``points`` (n,) bool: the group.
     """
@@ -113,12 +115,15 @@ def contrast_columns(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
 
 
 def compose_by_level(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
-    """Return a table of the levels among some rows, the most frequent level first.
+    """Return a table of the levels of a column among some rows.
 
-    Numbers are binned into quarters of the whole column, in their order; levels beyond
-    ``MAX_LEVELS`` are summed up as "other".  The columns are ``level``, ``count``,
-    ``share`` of these rows, ``of_all`` (the level's share of all points), 0 to 1, and
-    ``levels`` (the levels that are summed up in this entry).
+    The most frequent level is first, but measurements are binned into quarters of the
+    whole column, which stay in their order.  Missing values are a level.  Where there
+    are more than ``MAX_LEVELS`` levels, the last ones are summed up as "other".
+
+    The columns are ``level``, ``count``, ``share`` of these rows, ``of_all`` (the
+    level's share of all points), both 0 to 1, and ``levels`` (a tuple of the levels
+    that are summed up in this entry).
     """
     levels = to_levels(values)
     in_order = not is_continuous(values)  # ranges stay as they follow each other
@@ -139,9 +144,10 @@ def compose_by_level(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
 
 
 def to_levels(values: pd.Series) -> pd.Series:
-    """Return a column as categories; numbers are binned into their quarters.
+    """Return a column as categories of text; measurements are binned into quarters.
 
-    Equal numbers are one category.  Missing values are a category of their own.
+    Numbers that count as groups (see :func:`is_continuous`) are not binned.  Equal
+    numbers are one category.  Missing values are a category of their own, the last.
     """
     levels = to_text_levels(
         _cut_into_quarters(values) if is_continuous(values) else values
@@ -156,7 +162,8 @@ def to_levels(values: pd.Series) -> pd.Series:
 def is_continuous(values: pd.Series) -> bool:
     """Return whether a column holds measurements rather than groups.
 
-    Integers of few different values, such as cluster numbers, are groups.
+    A numeric column does if it has a fraction, or more than ``MAX_NUMBERED`` different
+    values.  So few integers, such as cluster numbers, are groups.
     """
     if values.dtype.kind not in "iuf":
         return False
@@ -169,6 +176,11 @@ def is_continuous(values: pd.Series) -> bool:
 
 
 def _cut_into_quarters(values: pd.Series) -> pd.Series:
+    """Return a column cut at its quartiles, as categories named by their ranges.
+
+    Infinite numbers become missing.  A column with fewer than two different finite
+    numbers is returned unchanged.
+    """
     numbers = pd.Series(values.to_numpy(float, na_value=np.nan), index=values.index)
     numbers = numbers.where(np.isfinite(numbers))
     if numbers.nunique() < 2:
@@ -178,7 +190,10 @@ def _cut_into_quarters(values: pd.Series) -> pd.Series:
 
 
 def _range_texts(edges: NDArray[np.float64]) -> list[str]:
-    """Return a text such as "1.5 to 2" for each range, with as few digits as needed."""
+    """Return a text such as "1.5 to 2" for the range between each two adjacent edges.
+
+    Numbers have the fewest digits, from ``MIN_DIGITS`` on, that distinguish all edges.
+    """
     texts: list[str] = []
     for digits in range(MIN_DIGITS, MAX_DIGITS + 1):
         numbers = [float(f"{edge:.{digits}g}") for edge in edges]

@@ -35,7 +35,7 @@ class Firmness:
     """Whether nothing more will come."""
 
     def of(self, n_clusters: int) -> Cut | None:
-        """Return the cut into so many clusters; None where there is none yet."""
+        """Return the cut into ``n_clusters`` clusters; None where it is not known."""
         index = n_clusters - MIN_CLUSTERS
         return self.cuts[index] if 0 <= index < len(self.cuts) else None
 
@@ -43,10 +43,11 @@ class Firmness:
 def firmness_job(
     session: Session,
 ) -> Callable[[], Generator[Firmness, None, Firmness]] | None:
-    """Return the job that computes how firm each number of clusters is, for a thread.
+    """Return a job, for any thread, that computes how firm numbers of clusters are.
 
-    It yields each result so far.  None while points move, or where there are no rows to
-    compare.
+    The job is a generator function: it yields a :class:`Firmness` after each cut, and
+    returns the complete result with the suggested numbers.  Returns None while points
+    move, without a map, or where the data have no rows to compare.
     """
     data, snapshot, merging = (
         dataset_and_settings_of_map(session),
@@ -58,6 +59,7 @@ def firmness_job(
     X, labels, metric = data[0].X, snapshot.labels, data[1].metric
 
     def find() -> Generator[Firmness, None, Firmness]:
+        """Measure the cuts up to ``MAX_CLUSTERS``, releasing the lock between them."""
         from napari_embedding_game.core.inspect.firmness import (
             measure_cuts,
             suggest_n_clusters,
@@ -82,10 +84,12 @@ def firmness_job(
 def separation_job(
     session: Session, clusters: tuple[int, ...]
 ) -> Callable[[], Separation]:
-    """Return what answers whether two clusters are one, for another thread.
+    """Return a job, for any thread, that measures whether two clusters are separate.
 
-    Raises DataError: they are not two clusters of a map, or the rows of the data are
-    not there.
+    ``clusters``: the ids of the two clusters.
+
+    Raises DataError: these are not two clusters of the map, there are no data, or the
+    data are distances.
     """
     dataset, clustering = session.require_data(), session.clusters.clustering
     if len([c for c in clusters if c in clustering.by_id]) != 2:

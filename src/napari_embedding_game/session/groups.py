@@ -51,8 +51,9 @@ REST = Against()
 def sample_columns(dataset: Dataset) -> list[str]:
     """Return the columns that can name samples of the points, those of samples first.
 
-    Columns named after cell types or conditions are not returned, and neither are two
-    levels unless the name is one of samples.  What a person takes for samples is.
+    A column needs at least ``MIN_SAMPLES`` levels, or two where its role is samples,
+    and at most one level for ``CELLS_A_SAMPLE`` points.  Columns named after cell types
+    or conditions are left out, unless a person has chosen them as samples.
     """
     obs, roles = dataset.obs, dataset.roles
     chosen = {} if dataset.read_options is None else dataset.read_options.roles
@@ -70,10 +71,15 @@ def sample_columns(dataset: Dataset) -> list[str]:
 
 
 def offer_comparisons(session: Session) -> Iterator[tuple[str, Against]]:
-    """Yield what the selection can be compared with, and how that is called.
+    """Yield what the selection can be compared with, as pairs (menu text, comparison).
 
-    Inside of it both ways round of two clusters, or of two levels; of more levels two
-    are to be chosen.
+    In this order:
+
+    - all other points
+    - if two clusters are selected, each of the two against the other
+    - for a column with two levels in the selection, each of the two against the other;
+      with more levels, one entry whose levels are still to be chosen
+    - each cluster that is not selected
     """
     dataset = session.dataset
     columns = [] if dataset is None else dataset.level_columns
@@ -96,7 +102,7 @@ def offer_comparisons(session: Session) -> Iterator[tuple[str, Against]]:
 
 
 def name_other(session: Session, against: Against) -> str:
-    """Return what the selection is compared with, in words."""
+    """Return in words what the selection is compared with, such as "all the rest"."""
     if against.column:
         return against.levels[1] or OTHERS
     if against.cluster is None:
@@ -106,7 +112,10 @@ def name_other(session: Session, against: Against) -> str:
 
 
 def title_comparison(session: Session, against: Against) -> str:
-    """Return what is compared with what, in words."""
+    """Return in words both sides of a comparison, such as "B cells against cluster 3".
+
+    Up to three selected clusters are named; otherwise the first side is "Selection".
+    """
     other = name_other(session, against)
     if against.column:
         return f"{against.column}: {against.levels[0]} against {other}"
@@ -120,9 +129,11 @@ def title_comparison(session: Session, against: Against) -> str:
 
 
 def levels_in(session: Session, column: str) -> dict[str, int]:
-    """Return the levels that the selection has enough points of, and how many.
+    """Return the number of selected points of each level of a column, by level.
 
-    In the order of the column.
+    Levels are in the order of the column; those of fewer than ``MIN_ROWS`` selected
+    points are left out.  {} without data or selection, or where the column does not
+    exist.
     """
     dataset, selection = session.dataset, session.selection
     if dataset is None or column not in dataset.obs or selection.is_empty:
@@ -136,9 +147,12 @@ def levels_in(session: Session, column: str) -> dict[str, int]:
 def groups(
     session: Session, against: Against
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Return the points, (N,), of both groups; None for all others.
+    """Return masks (N,) of the points of both groups of a comparison.
 
-    Points that are in both count to the selection.
+    The second mask is None where the first group is compared with all other points.
+    Points in both the selection and the other cluster count to the selection, unless
+    the other cluster is itself one of the selected clusters: then it is the second
+    group.
     """
     chosen = session.selection.points
     if against.cluster is not None:

@@ -73,7 +73,10 @@ class Hand:
     # A cluster or a landmark at the mouse, while the game runs
 
     def begin_cluster_drag(self, cluster: int) -> None:
-        """Start to drag a cluster while the game runs."""
+        """Start to drag a cluster by the mean of its points, while the game runs.
+
+        A mark is added to the timeline.
+        """
         session = self._session
         rows = session.clusters.clustering.rows_in_cluster(cluster)
         run, snapshot = self._require_moving_map()
@@ -86,7 +89,10 @@ class Hand:
         self.drag_to(middle)
 
     def begin_landmark_drag(self, number: int) -> None:
-        """Start to drag a landmark while the game runs."""
+        """Start to drag a landmark while the game runs; a mark is added.
+
+        Raises InputError where the repulsion is not approximated by landmarks.
+        """
         session = self._session
         run, snapshot = self._require_moving_map()
         if resolve_approximation(session.sent_settings) != "landmarks":
@@ -102,19 +108,25 @@ class Hand:
         self.drag_to(position)
 
     def drag_by(self, by: Position) -> None:
-        """Pull the dragged target to its position at the begin plus ``by`` (d,)."""
+        """Pull the dragged target, if any, to its first position plus ``by`` (d,)."""
         if self._drag is not None:
             self.drag_to(self._drag.begin + by)
 
     def drag_to(self, position: Position) -> None:
-        """Pull the dragged target to a position (d,), unless its run has ended."""
+        """Pull the dragged target to a position (d,), clamped to ``MAX_DISTANCE``.
+
+        Nothing happens where nothing is dragged, or where its run has ended.
+        """
         drag = self._drag
         if drag is not None and self._session.active_run is drag.run:
             drag.at = _clip_to_reach(position)
             self._send_forces(drag.run, _add_hold(self.forces, drag.target, drag.at))
 
     def end_drag(self, *, is_pinned: bool = False) -> None:
-        """Release the dragged target, or pin it at the position it is pulled to."""
+        """Release the dragged target, or pin it at the position it is pulled to.
+
+        Where its run has ended, the drag is only forgotten.
+        """
         drag, self._drag = self._drag, None
         if drag is not None and self._session.active_run is drag.run:
             forces = _drop_hold(self.forces, drag.target)
@@ -123,7 +135,10 @@ class Hand:
             self._send_forces(drag.run, forces)
 
     def release_landmarks(self) -> None:
-        """Drop all forces on landmarks, as the number of landmarks changes."""
+        """Drop all forces on landmarks, as the number of landmarks changes.
+
+        The drag of a landmark ends, and an active run gets the remaining forces.
+        """
         if self._drag is not None and isinstance(self._drag.target, int):
             self._drag = None
         if self.forces.landmarks:
@@ -136,8 +151,10 @@ class Hand:
     def hold_points(self, rows: RowIndices | None = None) -> GameRun | None:
         """Hold points (m,) where they are; by default the selected points.
 
-        Returns the run to be played, or None if a run that is played takes up the
-        forces.
+        A former hold of these points is replaced, and a mark is added.  Returns the
+        branch to be played, or None if the active run takes up the forces.
+
+        Raises DataError: there are no points.
         """
         rows = self._session.selection.rows if rows is None else rows
         if not len(rows):
@@ -152,7 +169,11 @@ class Hand:
     def release_points(self, rows: RowIndices | None = None) -> GameRun | None:
         """Release points (m,); by default the selected points, or all if none are.
 
-        Returns a run as :meth:`hold_points` does.
+        A spring on a cluster with any of these points is dropped; holds of landmarks
+        are dropped only where all points are released.  A mark is added.  Returns a run
+        as :meth:`hold_points` does.
+
+        Raises DataError: none of the points is held.
         """
         rows = self._session.selection.rows if rows is None else rows
         forces = self.forces
@@ -170,15 +191,20 @@ class Hand:
         return self._apply_forces(f"{count_text(len(rows), 'point')} let go", left)
 
     def show_refusal(self, reason: str) -> None:
-        """Show why an action was refused, until the forces change."""
+        """Show in the session's message why an action was refused; emit ``changed``.
+
+        The reason is kept for :meth:`describe_forces_or_refusal` until the forces
+        change.
+        """
         self._session.show_message(reason)
         self._refusal = reason
         self.changed.emit()
 
     def describe_forces_or_refusal(self) -> str:
-        """Return a sentence on the forces that act, or on why an action was refused.
+        """Return why an action was refused, else a sentence on the forces that act.
 
-        "" where there are no forces.
+        The sentence counts held points and pinned clusters and landmarks; "" without
+        any.
         """
         forces = self.forces
         counts = (
@@ -192,12 +218,16 @@ class Hand:
     # Messages of the session
 
     def drop_forces(self) -> None:
-        """Drop all forces, as another map comes."""
+        """Drop all forces and end the drag, as another map comes."""
         self._drag = None
         self._set_forces(NO_FORCES)
 
     def restore_forces(self, moment: Moment) -> None:
-        """Restore the forces of a moment, without those of a drag."""
+        """Restore the forces of a moment: its own, else the last ones of its record.
+
+        The present drag ends.  Only pinned clusters and landmarks are restored, as
+        other springs were of a drag.
+        """
         self._drag, last = None, moment.forces
         if last is None:
             forced = () if moment.record is None else moment.record.forced
@@ -207,14 +237,18 @@ class Hand:
         self._set_forces(replace(last, springs=pinned, landmarks=landmarks))
 
     def pin_cluster(self, rows: RowIndices, embedding: Position) -> None:
-        """Add a spring that holds the mean of points where it is in a layout (N, d)."""
+        """Add a spring that holds the mean of points where it is in a layout (N, d).
+
+        Springs on any of these points are replaced.
+        """
         middle = _clip_to_reach(embedding[rows].mean(axis=0, dtype=float))
         self._set_forces(_add_hold(self.forces, rows, middle, is_pinned=True))
 
     def move_forces(self, rows: RowIndices, by: Position) -> None:
-        """Move the positions at which these points are held by ``by`` (d,).
+        """Move the positions at which points ``rows`` (m,) are held by ``by`` (d,).
 
-        A spring moves along if more than half of its points are among these.
+        A spring moves along if more than half of its points are among ``rows``; holds
+        of landmarks stay.
         """
         holds = []
         for hold in self.forces.holds:
@@ -229,9 +263,13 @@ class Hand:
         self._set_forces(replace(self.forces, holds=tuple(holds), springs=springs))
 
     def transform_forces(self, transform: Callable[[Position], Position]) -> None:
-        """Transform the positions of all forces by a function of (m, d) to (m, e)."""
+        """Transform the positions of all forces by a function of (m, d) to (m, e).
+
+        The present drag ends.
+        """
 
         def moved(position: tuple[float, ...]) -> tuple[float, ...]:
+            """Return one transformed position (e,)."""
             return tuple(transform(np.array([position]))[0].tolist())
 
         self._drag, was = None, self.forces
@@ -253,7 +291,11 @@ class Hand:
         return snapshot
 
     def _require_moving_map(self) -> tuple[GameRun, Snapshot]:
-        """Return the active run and its newest snapshot; raise if there is none."""
+        """Return the active run and the newest snapshot of its own.
+
+        Raises DataError where no run is active or its first frame has not come,
+        InputError where the settings take no forces of a hand.
+        """
         session, snapshot = self._session, self._require_snapshot()
         if (run := session.active_run) is None:
             raise DataError("Nothing moves: press Continue first.")
@@ -265,7 +307,7 @@ class Hand:
     def _apply_forces(self, label: str, forces: HandForces) -> GameRun | None:
         """Make a mark, then send forces to the active run, or to a new branch.
 
-        Returns the branch, or None where a run is active.
+        Returns the branch, which is not played yet; None where a run is active.
         """
         session = self._session
         if session.active_run is not None:
@@ -279,17 +321,23 @@ class Hand:
         return run
 
     def _send_forces(self, run: GameRun, forces: HandForces) -> None:
+        """Set the forces that act, and send them to a run."""
         self._set_forces(forces)
         run.steer(forces=forces)
 
     def _set_forces(self, forces: HandForces) -> None:
+        """Set the forces, clear a refusal, and emit ``changed`` if either is new."""
         if forces is not self.forces or self._refusal:
             self.forces, self._refusal = forces, ""
             self.changed.emit()
 
 
 def _drop_hold(forces: HandForces, target: RowIndices | int) -> HandForces:
-    """Return forces without the hold of a landmark, or without springs on points."""
+    """Return forces without the hold of a landmark, or without springs on points.
+
+    ``target``: number of the landmark, or points (m,): a spring on any of them is
+    dropped.
+    """
     if isinstance(target, int):
         holds = tuple(hold for hold in forces.landmarks if hold.number != target)
         return replace(forces, landmarks=holds)
@@ -304,7 +352,10 @@ def _add_hold(
     *,
     is_pinned: bool = False,
 ) -> HandForces:
-    """Return forces with a hold of a landmark, or of the mean of points, at ``at``."""
+    """Return forces with a landmark, or the mean of points, held at ``at`` (d,).
+
+    It replaces the holds that :func:`_drop_hold` drops.
+    """
     free, position = _drop_hold(forces, target), tuple(at.tolist())
     if isinstance(target, int):
         hold = LandmarkHold(number=target, place=position, is_pinned=is_pinned)
@@ -314,6 +365,7 @@ def _add_hold(
 
 
 def _clip_to_reach(position: Position) -> Position:
+    """Return a position with each coordinate clamped to +-``MAX_DISTANCE``."""
     reached: Position = np.clip(
         np.asarray(position, float), -MAX_DISTANCE, MAX_DISTANCE
     )

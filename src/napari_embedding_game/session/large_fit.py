@@ -95,6 +95,8 @@ ChunkMapper = Callable[
 def open_cluster_map(scheduler: str) -> Iterator[ChunkMapper]:
     """Connect to a Dask scheduler; yield a function that maps chunks on its workers.
 
+    The connection is closed at the end.  ``scheduler``: its address.
+
     Raises InputError: Dask is not installed, no scheduler answers, or workers end again
     and again.
     """
@@ -115,6 +117,7 @@ def open_cluster_map(scheduler: str) -> Iterator[ChunkMapper]:
     def map_chunks(
         work: ChunkWork, begins: Iterable[int], ends: Iterable[int]
     ) -> Iterator[tuple[NDArray[Any], ...]]:
+        """Yield the arrays of each chunk, in order; send ``work`` to all workers."""
         sent = client.scatter(work, broadcast=True)
         workers = client.get_executor(pure=False, retries=_RETRIES)
         starts = list(begins)
@@ -138,7 +141,11 @@ def _nearest_centres_of_chunk(
     begin: int,
     end: int,
 ) -> tuple[NDArray[Any], ...]:
-    """Return the nearest centre of each row, int32, and its squared distance."""
+    """Return the nearest centre of each row, int32, and its squared distance.
+
+    The chunk is of rows ``begin`` to ``end``, minus ``median`` (D,); ``centres`` (c, D)
+    are relative to ``median``.
+    """
     chunk = (rows.read_range(begin, end) - median).astype(np.float32)
     labels, squared = find_nearest_centres(chunk, centres)
     return labels.astype(np.int32), squared
@@ -153,7 +160,8 @@ def _place_chunk(
 ) -> tuple[NDArray[Any], ...]:
     """Return positions, nearest landmarks, stretch and isolation of a chunk's rows.
 
-    ``has_rows`` (L,): the landmarks that a row may be assigned to.
+    The chunk is of rows ``begin`` to ``end``. ``has_rows`` (L,): the landmarks that a
+    row may be assigned to.
     """
     positions, stretch, isolation = place_rows_with_diagnostics(
         model, rows.read_range(begin, end)
@@ -257,8 +265,11 @@ def read_obs(
 ) -> pd.DataFrame:
     """Return the metadata of a file's rows, or of its ``file_rows``, by row name.
 
-    Columns of a former map are left out.  Rows of an array are named by their number.
-    With ``file_rows``, a column "embedding_game_row" holds these numbers.
+    Columns of a former map are left out.  An array of zarr has no columns, and its
+    ``n_rows`` rows are named by their number.  With ``file_rows``, a column
+    "embedding_game_row" holds these numbers.
+
+    Raises DataError: the metadata cannot be read.
     """
     if is_zarr_array(source):
         return pd.DataFrame(index=pd.RangeIndex(n_rows).astype(str))
@@ -278,7 +289,12 @@ def sample_reference_rows(
 ) -> NDArray[np.int64]:
     """Return the row numbers of a sample in which rare groups stay, ascending.
 
+    Rows far from the k-means centres of a random subsample, or of small clusters, are
+    drawn more often.
+
     ``n_rows``: size of the sample; where the file has no more rows, all are returned.
+    ``random_state``: seed. ``map_chunks``: applies the search for centres to the
+    chunks.
     """
     n = rows.shape[0]
     if n_rows >= n:
@@ -309,13 +325,18 @@ def write_placed_rows(
 ) -> None:
     """Place all rows and write their positions as an AnnData without X, a .zarr folder.
 
-    ``obs`` (N rows): names and metadata of the rows, to which the columns
-    ``embedding_game_cluster``, ``_landmark`` (the nearest), ``_stretch`` and
-    ``_isolation`` are added.  ``sampled``: row numbers of the fitted rows, which keep
-    the stretch and isolation of the fit.  The map is written to
-    ``obsm["X_embedding_game"]``, ``facts`` and landmarks to ``uns["embedding_game"]``.
+    ``facts``: parameters to be stored, of which "n_clusters" is used. ``obs`` (N rows):
+    names and metadata of the rows, to which the columns ``embedding_game_cluster``,
+    ``_landmark`` (the nearest), ``_stretch`` and ``_isolation`` are added.
+    ``sampled``: row numbers of the fitted rows, which keep the stretch and isolation of
+    the fit.
 
-    Raises DataError: an existing folder at ``out`` cannot be replaced.
+    The map is written to ``obsm["X_embedding_game"]``, ``facts`` and landmarks to
+    ``uns["embedding_game"]``.  The folder is written beside ``out``, and replaces it
+    when it is complete.
+
+    Raises DataError: an existing folder at ``out`` cannot be replaced; then the result
+    stays beside it.
     """
     n, n_clusters = rows.shape[0], facts.get("n_clusters")
     cluster_of = _cluster_of_landmarks(model, n_clusters)
@@ -363,7 +384,10 @@ def _write_zarr(
     record: Mapping[str, Any],
     out: Path,
 ) -> None:
-    """Write an AnnData of metadata, a map and its record as a .zarr folder."""
+    """Write an AnnData of metadata, a map and its record as a .zarr folder.
+
+    An existing folder is deleted first.
+    """
     from anndata import AnnData
 
     shutil.rmtree(out, ignore_errors=True)
@@ -374,7 +398,7 @@ def _write_zarr(
 
 
 def _validate_source(source: Path) -> Path:
-    """Return the resolved path; raise DataError if it cannot be read in chunks."""
+    """Return the resolved path of an existing .zarr or .h5ad; else raise DataError."""
     if not source.exists():
         raise DataError(f"{source} does not exist: check the name and the folder.")
     if source.suffix.lower() not in (".zarr", ".h5ad"):
@@ -390,7 +414,8 @@ def _cluster_of_landmarks(
 ) -> NDArray[np.int32]:
     """Return the cluster of each landmark, (L,), as ``fit`` of the command line does.
 
-    A landmark without points has -1.
+    A landmark without points has -1. ``n_clusters``: None for as many as the window
+    would show.
     """
     edges = Edges.from_matrix(model.affinity_matrix_)
     numbers = np.full(len(model.landmarks_), -1, np.int32)
@@ -403,7 +428,10 @@ def _cluster_of_landmarks(
 def _iter_chunk_results(
     map_chunks: ChunkMapper, work: ChunkWork, n: int
 ) -> Iterator[tuple[slice, tuple[NDArray[Any], ...]]]:
-    """Yield the slice of each chunk of n rows, and the arrays computed for it."""
+    """Yield the slice of each chunk of ``n`` rows, and the arrays computed for it.
+
+    Chunks have ``CHUNK`` rows, the last one fewer.
+    """
     begins = range(0, n, CHUNK)
     ends = [min(begin + CHUNK, n) for begin in begins]
     yield from zip(

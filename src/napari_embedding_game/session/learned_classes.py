@@ -33,7 +33,10 @@ FEW = 5
 
 
 def choose_example_rows(dataset: Dataset, annotation: Annotation) -> Examples:
-    """Return the examples of each group, as source rows by the name of the group."""
+    """Return the examples of each group, as ascending source rows by the group's name.
+
+    At most ``MAX_EXAMPLES`` of each group: of more, a random sample by a fixed seed.
+    """
     rows, examples = np.flatnonzero(dataset.kept), {}
     for code, group in annotation.groups.items():
         of_group = rows[annotation.codes == code]
@@ -66,6 +69,8 @@ def explain_why_unlearnable(dataset: Dataset, annotation: Annotation) -> str:
 def learn_from_examples(dataset: Dataset, examples: Examples) -> Stages[Classification]:
     """Learn the classes of all rows of a dataset from examples, in stages.
 
+    Columns are standardised unless they share a unit: components, or images.
+
     ``examples``: source rows by class; rows that are not in the dataset are skipped.
 
     Raises InputError: if there are fewer than two classes.
@@ -82,7 +87,11 @@ def learn_from_examples(dataset: Dataset, examples: Examples) -> Stages[Classifi
 def add_class_columns(
     dataset: Dataset, name: str, learned: Classification, examples: Examples
 ) -> tuple[Dataset, str]:
-    """Return the dataset with columns of class and confidence, and their name."""
+    """Return the dataset with columns of learned class and confidence, and their name.
+
+    Columns of that name that were learned before are replaced; the name gets a number
+    where the file has it. ``examples``: source rows by class, kept with the columns.
+    """
     present = [*_example_points_by_class(dataset, examples)]
     classes = pd.Categorical.from_codes(learned.codes, present)
     how = AddedColumns(kind="taught", examples=dict(examples))
@@ -93,9 +102,10 @@ def add_class_columns(
 def find_least_confident_points(
     dataset: Dataset, column: str, annotation: Annotation
 ) -> NDArray[np.intp]:
-    """Return the points of least confidence, ascending by it, without the examples.
+    """Return the points of least confidence, ascending by it, at most ``N_SHOWN``.
 
-    At most ``N_SHOWN`` points.  ``column``: name of the learned classes.
+    Points that are annotated, or without a confidence, are left out. ``column``: name
+    of the learned classes.
     """
     sure = dataset.obs[column + CONFIDENCE].to_numpy()
     confidence = np.where(annotation.codes == NONE, sure, np.inf)
@@ -104,7 +114,14 @@ def find_least_confident_points(
 
 
 def accuracy_text(learned: Classification, names: Sequence[str]) -> str:
-    """Return sentences on the cross-validated accuracy of learned classes."""
+    """Return sentences on the cross-validated accuracy of learned classes.
+
+    A hint follows on the smallest class if it has fewer than ``FEW`` examples, else on
+    the class that is recognised least, if clearly less than on average.  Where a class
+    has a single example, the text says that nothing was tested.
+
+    ``names``: of the classes, in the order of their codes.
+    """
     if learned.score is None:
         pairs = zip(names, learned.counts, strict=True)
         single = ", ".join([name for name, n in pairs if n == 1][:3])
@@ -132,7 +149,10 @@ def accuracy_text(learned: Classification, names: Sequence[str]) -> str:
 def _example_points_by_class(
     dataset: Dataset, examples: Examples
 ) -> dict[str, NDArray[np.intp]]:
-    """Return the examples as rows of the dataset, by class, without empty classes."""
+    """Return the examples as rows of the dataset, by class, without empty classes.
+
+    ``examples``: source rows by class; those that are not in the dataset are skipped.
+    """
     indices = np.cumsum(dataset.kept) - 1
     points = {}
     for name, rows in examples.items():

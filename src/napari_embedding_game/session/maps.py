@@ -113,7 +113,13 @@ class MapTree:
         return next(filter(None, map(stored_read_result, datasets[::-1])), None)
 
     def set_read_result(self, read: ReadResult) -> None:
-        """Store how the data on show were read, and give all maps its source."""
+        """Store how the data on show were read, and give all maps its source.
+
+        Maps with the provenance of the data on show get its options, too; other maps
+        keep their own.  A root map of which no reading is known gets this one with its
+        own options. Where only some columns were chosen, the columns of the former
+        reading stay on offer.
+        """
         former = self.read_result
         assert self._session.dataset is not None
         if former is not None and read.options.columns is not None:
@@ -134,6 +140,9 @@ class MapTree:
 
     def open_child_map(self, points: NDArray[Any], title: str) -> None:
         """Add and open a child map of some points of the open map.
+
+        The open map is marked and stored first; its annotation becomes a column of the
+        child.
 
         ``points`` (n,) bool or (m,) int: rows of the open map. ``title``: of the child
         map, such as the cluster's name.
@@ -157,8 +166,10 @@ class MapTree:
     def open_placed_map(self, cells: PlacedCells) -> None:
         """Add and open a map of the cells on show, placed on the map of a reference.
 
-        The new map is a child of the cells' own map, which gets the predicted labels as
-        columns.
+        The new map is a child of the cells' own map, which gets the predicted labels,
+        and positions on a map by another program, as columns.  It is coloured by the
+        predicted label. If a placed map is open, the new map is put next to it, under
+        the same parent.
 
         ``cells``: placed cells of the dataset on show.
 
@@ -189,8 +200,10 @@ class MapTree:
     def _has_different_rows(self, dataset: Dataset) -> bool:
         """Return whether a new reading has other rows on purpose than the data on show.
 
-        Examples are a table read by its columns, another array of a file, or labels
-        that were edited.
+        It has where there are no data on show, or where only one of both is transposed
+        or of measured objects.  Measured objects are others if a name or a place has
+        changed.  Other rows are others if their number differs but some hashes are
+        shared, as of another array of a file.
         """
         current = self._session.dataset
         if current is None:
@@ -236,7 +249,15 @@ class MapTree:
         return True
 
     def _open_aligned_reading(self, dataset: Dataset) -> None:
-        """Open a new reading whose rows are in the order of the maps."""
+        """Open a new reading whose rows are in the order of the maps.
+
+        All maps are updated from the reading.  Then the first of these that fits:
+
+        - the data on show have the same rows and values: only ``columns_changed`` is
+          emitted
+        - another map has them, of the base map and its readings: it is opened
+        - else the reading is opened as a map, see :meth:`_replace_or_add_reading`
+        """
         current = self._session.dataset
         assert current is not None
         base = self.current
@@ -268,9 +289,12 @@ class MapTree:
     ) -> None:
         """Open a reading with other rows or numbers, and copy the annotation to it.
 
+        The reading replaces the open map if nothing was played on it, it has no
+        children and no annotation would be lost; else it is added as a child of
+        ``base``.
+
         ``base``: key of the map of which it is a reading. ``current``: the dataset on
-        show. The reading replaces the open map if nothing was played on it, else it is
-        added as a child of ``base``.
+        show. ``dataset``: the reading.
         """
         self._store_open_map()
         indices, base_map = rows_in_other(current, dataset), self._maps[base]
@@ -295,6 +319,7 @@ class MapTree:
             keeps_all = (indices >= 0).all()  # no file stores a child map's rows
 
         def load_map() -> None:
+            """Load the reading with the clusters that were carried over."""
             self._session.load(dataset)
             self._session.clusters.restore(state)
 
@@ -309,6 +334,8 @@ class MapTree:
 
     def carry_clusters(self, dataset: Dataset) -> ClusterState | None:
         """Return the clusters of the root map for its measured objects after an edit.
+
+        The open map is stored first, so that its annotation is included.
 
         ``dataset``: the objects of the edited labels. Returns None where the data are
         not measured objects of the same image, or have no unique names.
@@ -326,7 +353,13 @@ class MapTree:
         return first.clusters.to_other_rows(indices, len(dataset.obs))
 
     def open(self, key: str) -> None:
-        """Open another map of the tree; the run on the open map is stopped."""
+        """Open another map of the tree; the run on the open map is stopped.
+
+        The open map is marked and stored first.  Nothing happens if the map is open
+        already.
+
+        Raises DataError: there is no map of this key.
+        """
         if key == self.current:
             return
         if key not in self._maps:
@@ -339,7 +372,10 @@ class MapTree:
     # To and from a file
 
     def to_saved_session(self) -> SavedSession | None:
-        """Return all maps as immutable values for any thread; None without data."""
+        """Store the open map, and return all maps as immutable values for any thread.
+
+        None without data.
+        """
         if self._session.dataset is None:
             return None
         self._store_open_map()
@@ -362,9 +398,10 @@ class MapTree:
     def _open_new_map(
         self, kind: MapKind, title: str, parent: str, load_map: Callable[[], None]
     ) -> None:
-        """Store the open map, then load a new map and add it below a parent.
+        """Mark and store the open map, then load a new map and add it below a parent.
 
-        ``load_map``: loads the new map into the session.
+        ``load_map``: loads the new map into the session. The key is made of ``kind``
+        and the first free number.
         """
         self._mark_and_store()
         key = next(x for n in count(1) if (x := f"{kind}{n}") not in self._maps)
@@ -374,7 +411,8 @@ class MapTree:
     def _with_annotation_column(self, child: Dataset) -> Dataset:
         """Return a child dataset with the open map's annotation as a column.
 
-        Where no row is annotated, the dataset is returned as it is.
+        A row that is not annotated keeps its name in such a column of the open map.
+        Where no row has a name, the dataset is returned as it is.
         """
         parent, clusters = self._session.dataset, self._session.clusters
         annotation = clusters.state.annotation
@@ -402,7 +440,10 @@ class MapTree:
         self.changed.emit()
 
     def _on_dataset_changed(self) -> None:
-        """Begin a new tree, unless the dataset was loaded to open a map of the tree."""
+        """Begin a new tree, unless the dataset was loaded to open a map of the tree.
+
+        The tree is empty where there are no data.
+        """
         if not self.is_switching:
             first = self._session.to_saved_map()
             self._maps = {} if first is None else {"": first}
@@ -410,7 +451,7 @@ class MapTree:
             self.changed.emit()
 
     def _switch_map(self, key: str, load_map: Callable[[], None]) -> None:
-        """Load a map and set it as the open map, unless loading raises."""
+        """Load a map as the open map; if that raises, the former map stays open."""
         previous, self.current, self.is_switching = self.current, key, True
         try:
             load_map()
@@ -426,7 +467,10 @@ class MapTree:
         self._store_open_map()
 
     def _store_open_map(self) -> None:
-        """Store the open map, and copy changes of its annotation to all ancestors."""
+        """Store the open map, and copy changes of its annotation to all ancestors.
+
+        Where the window gives no state, the state that was stored last is kept.
+        """
         one = self._maps[self.current]
         saved = self._session.to_saved_map(one.key, one.title, self.view() or one.view)
         assert saved is not None
@@ -440,7 +484,8 @@ class MapTree:
         """Copy the annotation that changed in a child map to the rows of its parent.
 
         A row whose annotation was removed in the child gets back the annotation that it
-        had in the parent when the child was made.
+        had in the parent when the child was made.  The change can be undone in the
+        parent.
 
         ``stored``: the child before the change. Returns the parent before the change.
         """
@@ -480,7 +525,10 @@ def _are_measured(*datasets: Dataset) -> bool:
 
 
 def _have_objects_moved(one: Dataset, other: Dataset) -> bool:
-    """Return whether measured objects with the same labels lie at other places."""
+    """Return whether measured objects with the same labels lie at other places.
+
+    False where one of the datasets is not of measured objects.
+    """
     ours, theirs = one.source_objects, other.source_objects
     if ours is None or theirs is None or not _are_measured(one, other):
         return False
@@ -501,9 +549,10 @@ def has_same_rows_and_values(one: Dataset, other: Dataset) -> bool:
 
 
 def update_from_reading(old: Dataset, read: Dataset) -> Dataset:
-    """Return a dataset with its rows taken from a new reading of its source.
+    """Return a dataset as a new reading of its source has it, with its own rows only.
 
-    If X of these rows has changed, the old dataset is returned with new objects only.
+    Columns that were added in the program stay.  If the reading lacks some of the rows,
+    or X of these rows has changed, the old dataset is returned with new objects only.
     """
     if old.space == read.space and read.kept[old.kept].all():
         is_all = np.array_equal(old.kept, read.kept)

@@ -69,7 +69,11 @@ class Layout:
         return base if self.other is None else np.concatenate([base, self.other])
 
     def is_arranged_as(self, previous: Layout | None) -> bool:
-        """Return whether two layouts have the same points in panels of equal names."""
+        """Return whether two layouts have the same points in panels of equal names.
+
+        True where neither has panels.  Of maps side by side the other map has to be the
+        same.
+        """
         one, two = self.panels, None if previous is None else previous.panels
         if previous is None or one is None or two is None:
             return one is two
@@ -125,7 +129,10 @@ def arrange_panels(
 
 
 def split_columns(dataset: Dataset) -> list[str]:
-    """Return the columns of 2 to ``MAX_PANELS`` groups, by which a map can be split."""
+    """Return the columns of 2 to ``MAX_PANELS`` groups, by which a map can be split.
+
+    Points without a value count as one group.
+    """
     obs = dataset.obs
     return [
         name

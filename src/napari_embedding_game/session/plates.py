@@ -60,6 +60,8 @@ def find_plates(dataset: Dataset) -> tuple[Plate, ...]:
 
     Wells are parsed from a column ``well`` with values such as "B03", or from the
     columns ``row`` and ``column``; a column ``plate`` distinguishes several plates.
+    Points without a well are left out.  Wells of measured images without a point are
+    added, empty.
     """
     wells = _find_wells(dataset)
     if wells is None:
@@ -88,7 +90,8 @@ def find_plates(dataset: Dataset) -> tuple[Plate, ...]:
 def list_well_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
     """Return the columns of ``obs`` that are constant in each well, such as a dose.
 
-    Columns that name the wells and plates are left out.
+    Columns that name the wells and plates, and columns of one value in all wells, are
+    left out.  [] where no well has two points.
     """
     well = np.full(len(dataset.obs), -1)
     groups = [rows for plate in plates for rows in plate.wells.values()]
@@ -105,7 +108,11 @@ def list_well_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
 def well_text(
     dataset: Dataset, plate: Plate, well: Well, columns: Sequence[str]
 ) -> str:
-    """Return lines on a well: its name, number of points, and values of columns."""
+    """Return lines on a well: its name, number of points, and values of columns.
+
+    At most ``MAX_LISTED`` of the columns, each with up to three values.  A well without
+    points has the values of its image; a column without a value has no line.
+    """
     rows = plate.wells[well]
     lines = [f"{well_name(well)}: {count_text(len(rows), 'point')}"]
     for column in columns[:MAX_LISTED]:
@@ -119,13 +126,16 @@ def well_text(
 
 
 def _matching_columns(obs: pd.DataFrame, pattern: re.Pattern[str]) -> Iterator[str]:
+    """Yield the column names that match a pattern, in the order of the table."""
     return (x for x in obs.columns if isinstance(x, str) and pattern.search(x))
 
 
 def _find_wells(dataset: Dataset) -> pd.Series | None:
     """Return the well of each point, (n,), None where unknown.
 
-    Returns None where no column names wells.
+    The first column ``well`` is taken of which at least half of the values are wells,
+    else the columns ``row`` and ``column`` by the same rule.  Returns None where
+    neither is.
     """
     obs, source = dataset.obs, dataset.source_obs
     for column in _matching_columns(obs, _WELL):
@@ -146,7 +156,10 @@ def _find_wells(dataset: Dataset) -> pd.Series | None:
 
 
 def _to_one_based(column: pd.Series, whole: pd.Series) -> pd.Series:
-    """Return a column plus 1 if the column of all source rows contains a 0."""
+    """Return a column as numbers plus 1 if the column of all source rows has a 0.
+
+    Otherwise the column is returned as it is.
+    """
     numbers, every = (
         pd.to_numeric(one.astype(object), errors="coerce") for one in (column, whole)
     )

@@ -29,10 +29,13 @@ FOLLOWED = 0.5
 def find_sample_effect_column(
     quality: MapQuality, roles: Mapping[str, Role]
 ) -> ColumnAgreement | None:
-    """Return the column of samples with which the map agrees most; None if it is low.
+    """Return the column by which samples seem to shape the map; None if there is none.
 
-    A column whose name does not say that it holds kinds of cells is also returned, if
-    it agrees with the map at least as well as the map's own clusters.
+    It is the first, by falling agreement with the map of at least ``FOLLOWED``, that
+
+    - has the role of samples, or
+    - agrees at least as well as the map's own clusters, and is not named after cell
+      types.
 
     ``roles``: role of each column.
     """
@@ -48,7 +51,10 @@ def find_sample_effect_column(
 
 
 def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
-    """Return integer codes (n,) of each column of groups, by name; -1 for no group."""
+    """Return integer codes (n,) of each column of groups, by name; -1 for no group.
+
+    Of the first ``MAX_COLUMNS`` columns with two or more groups.
+    """
     obs = dataset.obs
     several = [name for name in dataset.level_columns if obs[name].nunique() > 1]
     groups = {name: obs[name].astype("category") for name in several[:MAX_COLUMNS]}
@@ -71,8 +77,10 @@ def dataset_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | 
 def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     """Return a job that measures the quality of the map on show, for any thread.
 
-    None where there is no map, or where its data have no rows.  The job returns None
-    where the map is too small.
+    The job also counts the connected parts of the neighbour graph, where enough of it
+    is known.  It returns None where the map is too small.
+
+    Returns None where there is no map, or where its data have no rows.
     """
     data, snapshot = dataset_and_settings_of_map(session), session.snapshot
     if data is None or snapshot is None:
@@ -106,6 +114,7 @@ def make_comparison_job(
 ) -> Callable[[], TimelineComparison]:
     """Return a job that compares the map on show with a mark, for any thread.
 
+    The job compares the qualities of both maps too, where the data have rows.
     ``number``: of the mark.
 
     Raises DataError: the points are moving, there is no map, or the mark was removed.

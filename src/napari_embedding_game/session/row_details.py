@@ -42,6 +42,8 @@ def describe_row(
 ) -> RowDetails:
     """Return name, cluster, facts and text of a row.
 
+    At most ``MAX_FACTS`` facts; long values and texts are shortened.
+
     ``cluster``: cluster of the row. ``names``: metadata columns and genes, the most
     important first; missing values and unknown names are skipped. ``computed``: numbers
     of the row that the program computed, by name: they come first.
@@ -58,7 +60,10 @@ def describe_row(
 
 
 def _find_value(dataset: Dataset, row: int, name: str) -> Any:
-    """Return a row's value of a column or gene; None where there is none."""
+    """Return a row's value of a column, else of a gene; None where there is neither.
+
+    None also where the file with the expression of the genes cannot be read.
+    """
     if name in dataset.obs:
         return dataset.obs[name].iloc[row]
     name = name.removesuffix(dataset.value_suffix)  # beside a column of that name
@@ -71,10 +76,12 @@ def _find_value(dataset: Dataset, row: int, name: str) -> Any:
 
 
 def _value_text(value: Any) -> str:
+    """Return a value as text: a float rounded, any other value on one short line."""
     if isinstance(value, float | np.floating):
         return number_text(float(value))
     return _shorten(" ".join(str(value).split()), MAX_VALUE)
 
 
 def _shorten(text: str, longest: int) -> str:
+    """Return a text of at most ``longest`` characters, cut with an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

@@ -69,7 +69,10 @@ class Selection:
         return {i: float(counts[i] / sizes[i]) for i in np.flatnonzero(counts).tolist()}
 
     def mask_by_labels(self, labels: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return whether each point would be selected with these cluster ids: (n,)."""
+        """Return whether each point would be selected with these cluster ids: (n,).
+
+        Points that were selected singly stay selected, whatever the ids.
+        """
         return self.points if self.is_of_points else np.isin(labels, self.clusters)
 
     def select_cluster(self, cluster: int) -> None:
@@ -77,7 +80,10 @@ class Selection:
         self._set_selection((cluster,))
 
     def toggle_cluster(self, cluster: int) -> None:
-        """Add the cluster to the selection, or remove it if it is selected already."""
+        """Add the cluster to the selection, or remove it if it is selected already.
+
+        Points that were selected singly are no longer selected.
+        """
         others = [c for c in self.clusters if c != cluster]
         self._set_selection(others if cluster in self.clusters else (*others, cluster))
 
@@ -94,7 +100,8 @@ class Selection:
 
         ``points`` (n,) bool or (m,) int. ``mode``: "replace" selects these points
         alone; "add" adds them to the selection and "remove" removes them from it, and
-        selected clusters become single points.
+        selected clusters become single points.  Where no point remains, nothing is
+        selected.
         """
         mask = np.zeros(len(self._labels), bool)
         points = np.asarray(points)
@@ -106,9 +113,10 @@ class Selection:
         self._set_selection((), mask if mask.any() else None)
 
     def toggle_points(self, points: NDArray[np.bool_], *, is_added: bool) -> None:
-        """Select a group of points, (n,) bool, or add it to the selection.
+        """Select a group of points, (n,) bool, alone, or add it to the selection.
 
-        With ``is_added``, a group whose points are all selected is removed instead.
+        With ``is_added``, a group whose points are all selected is removed instead.  A
+        group without points changes nothing.
         """
         if points.any():
             has_all = is_added and self.points[points].all()

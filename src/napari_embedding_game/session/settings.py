@@ -46,7 +46,8 @@ class ChosenSettings:
     def choose_method(self, method: str) -> None:
         """Set the method, with its default repulsion.
 
-        An approximation or affinity that the method does not support becomes automatic.
+        An approximation or affinity that the method supports is kept; any other becomes
+        automatic.
         """
         offered = get_method(method).approximations
         is_possible = self.value.affinity in ("auto", *list_affinities(method))
