@@ -38,10 +38,11 @@ def modularity(
     resolution: float,
     labels: NDArray[np.int64],
 ) -> float:
-    """Return the modularity of a partition of nodes.
+    """Return the modularity of a partition of the nodes of a graph.
 
     It is the share of the weight inside communities, minus ``resolution`` times the
-    share that the degrees lead to expect.  ``labels`` (n,): the community of each node.
+    share that the degrees lead to expect.  ``labels`` (n,): the community of each node,
+    below n.  The graph must have some weight.
     """
     volume = np.zeros(len(labels))
     graph = indptr, indices, weights
@@ -50,7 +51,10 @@ def modularity(
 
 @njit(**LOOP)
 def _modularity(indptr, indices, weights, resolution, labels, volume):
-    """Return the modularity; ``volume`` (n,) of zeros gets each community's degree."""
+    """Run :func:`modularity`.
+
+    ``volume`` (n,): zeros, to which the degrees of each community are added in place.
+    """
     inside, total, squared = 0.0, 0.0, 0.0
     for node in range(labels.shape[0]):
         for e in range(indptr[node], indptr[node + 1]):
@@ -73,7 +77,10 @@ def move_nodes(
 ) -> None:
     """Move nodes to the best neighbouring community until no move gains modularity.
 
-    ``labels`` (n,) are changed in place; nodes are visited in ``order`` (n,).
+    A node that gains by leaving all communities gets a new one, with the lowest number
+    that is not used.  ``labels`` (n,) are changed in place.  Nodes are visited in
+    ``order`` (n,), at most ``_MAX_SWEEPS`` times.  Gains below ``_GAIN`` of the total
+    weight are ignored.
     """
     n = len(labels)
     count = np.bincount(labels, minlength=n)
@@ -85,10 +92,10 @@ def move_nodes(
 def _move_nodes(
     indptr, indices, weights, resolution, order, labels, degree, volume, link, count
 ):
-    """Run :func:`move_nodes` with scratch arrays.
+    """Run :func:`move_nodes` with scratch arrays, which are overwritten.
 
-    ``degree``, ``volume`` and ``link`` (n,) are zeros; ``count`` (n,) is the number of
-    nodes in each community.
+    ``degree``, ``volume`` and ``link`` (n,) are zeros at first; ``count`` (n,) is the
+    number of nodes in each community.
     """
     n, total = labels.shape[0], 0.0
     for node in range(n):
@@ -157,11 +164,16 @@ def merge_within_groups(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Numbers]:
     """Merge the clusters of each group, pair by pair, until one cluster is left.
 
-    ``size`` (n,): points of each cluster; ``groups`` (n,): group of each cluster.
-    Returns, for each merge, the cluster that is absorbed, the cluster that absorbs it,
-    and a score by which the merges of all groups can be ordered: the lowest score of
-    the group so far, because a merge can only follow the merges that made its clusters.
-    See :func:`_merge_pairwise`.
+    ``indptr``, ``indices`` and ``weights``: graph of n clusters; ``size`` (n,): points
+    of each cluster; ``groups`` (n,): group of each cluster, from 0 to ``n_groups`` - 1;
+    ``takes_root``: see :func:`_merge_pairwise`, which chooses the pairs.
+
+    Returns three arrays with an entry for each merge, group after group:
+
+    1. the cluster that is absorbed,
+    2. the cluster that absorbs it,
+    3. the lowest pair score of the group so far, by which the merges of all groups can
+       be sorted: a merge never sorts before the merges that made its clusters.
     """
     n = len(size)
     begins, nodes = sort_by_group(groups, n_groups)
@@ -198,8 +210,10 @@ def _merge_within_groups(
 ):
     """Run :func:`merge_within_groups`; return the number of merges.
 
-    The results are written to ``joined``, ``into`` and ``scores``.  Scratch arrays:
-    ``dense`` (m, m), ``numbers`` (5, n), ``flags`` (2, n), ``is_there`` (n,).
+    ``begins`` (groups + 1,) and ``nodes`` (n,): clusters sorted by group.  The results
+    are written to ``joined``, ``into`` and ``scores`` (n,).  Scratch arrays: ``dense``
+    (m, m) for the m clusters of the largest group, ``numbers`` (5, n), ``flags`` (2,
+    n), ``is_there`` (n,).
     """
     degree, part_degree, part_size = numbers[0], numbers[1], numbers[2]
     most, part_scores, index, best = numbers[3], numbers[4], flags[0], flags[1]
@@ -237,7 +251,10 @@ def _merge_within_groups(
 
 @njit(no_cpython_wrapper=True, **LOOP)
 def _score_merge(a, b, weights, degree, size, takes_root):
-    """Return the score of merging clusters a and b, see :func:`_merge_pairwise`."""
+    """Return the score of merging clusters a and b, see :func:`_merge_pairwise`.
+
+    It is minus their joint size where no weight lies between them.
+    """
     expected = degree[a] * degree[b]
     if weights[a, b] <= 0.0 or expected <= 0.0:
         return -(size[a] + size[b])
@@ -246,7 +263,11 @@ def _score_merge(a, b, weights, degree, size, takes_root):
 
 @njit(no_cpython_wrapper=True, **LOOP)
 def _find_best_partner(a, n, best, most, is_there, weights, degree, size, takes_root):
-    """Write to ``best[a]`` and ``most[a]`` the best partner after a, and its score."""
+    """Write the partner of best score among clusters after ``a`` to ``best[a]``.
+
+    Its score is written to ``most[a]``.  Without partners they are -1 and -inf; of
+    equal scores the lowest number is taken.
+    """
     best[a], most[a] = -1, -np.inf
     for b in range(a + 1, n):
         if is_there[b]:
@@ -261,11 +282,15 @@ def _merge_pairwise(
 ):
     """Merge ``n`` clusters of a dense graph into one, the pair of best score first.
 
-    The score of a pair is the weight between the clusters over the product of their
-    degrees, or over its root where ``takes_root``.  Pairs without weight follow, their
-    score minus their size; of equal scores the lowest numbers are merged first.  The
-    larger cluster of a pair keeps its number.  Written are ``joined``, ``into`` and
-    ``scores``, n - 1 each; all other arrays are overwritten.
+    - The score of a pair is the weight between the clusters over the product of their
+      degrees, or over the root of the product where ``takes_root``.
+    - The score of a pair without weight is minus its size, so that such pairs come
+      last.
+    - Of equal scores the lowest numbers are merged first.
+    - The larger cluster of a pair keeps its number, of equal sizes the lower number.
+
+    ``joined`` (absorbed), ``into`` (absorbing) and ``scores`` get n - 1 entries each,
+    in the order of the merges.  All other arrays are overwritten.
     """
     for a in range(n):
         _find_best_partner(

@@ -36,8 +36,9 @@ _Graph = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
 def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr_matrix:
     """Return the weights of edges summed between landmarks, (L, L) float64, symmetric.
 
-    ``labels`` (N,): landmark of each point.  The diagonal has the weight inside a
-    landmark, counted from both ends.
+    ``labels`` (N,): landmark of each point, below L = ``n_landmarks``, else
+    AssertionError.  The diagonal has the weight inside a landmark, counted from both
+    ends.
     """
     # A compiled loop would read beyond its arrays.
     assert len(labels) == edges.n_points
@@ -58,11 +59,16 @@ def build_merge_tree(
 ) -> MergeTree:
     """Merge the landmarks of a graph, two at a time, until one cluster is left.
 
-    ``graph`` (L, L): see :func:`landmark_graph`; ``sizes`` (L,): points of each
-    landmark; ``previous``: a former tree of the same landmarks, whose partitions are
-    kept unless new ones are clearly better; ``n_tries``: random tries of each
-    partition, of which the best is taken.  Clusters that no edge connects are merged
-    last, the smallest first.
+    - ``graph`` (L, L): see :func:`landmark_graph`.
+    - ``sizes`` (L,): points of each landmark; landmarks without points are in no
+      cluster.
+    - ``previous``: a former tree of the same landmarks, whose partitions are kept
+      unless new ones are clearly better.  A tree of another number of landmarks is
+      ignored.
+    - ``n_tries``: random tries for each partition, of which the best is taken; with
+      ``previous`` only two.
+
+    Clusters that no edge connects are merged last, the smallest first.
     """
     if previous is not None and len(previous.born) != len(sizes):
         previous = None
@@ -78,9 +84,10 @@ def _merge_by_levels(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Merge landmarks pair by pair inside the groups of each level, finest level first.
 
-    Returns ``born`` and ``leader`` of a :class:`MergeTree`.  Up to the first level
-    scores are divided by the root of the expected weight, which keeps single stray
-    landmarks from staying alone while real clusters merge.
+    ``levels`` (n, L): nested partitions; ``sizes`` (L,) is overwritten.  Returns
+    ``born`` and ``leader`` of a :class:`MergeTree`.  Inside the first level scores are
+    divided by the root of the expected weight, which keeps single stray landmarks from
+    staying alone while real clusters merge.
     """
     born, leader = np.zeros(len(sizes), np.int64), np.arange(len(sizes))
     standing = np.flatnonzero(sizes)
@@ -113,7 +120,8 @@ def _find_nested_partitions(
 ) -> NDArray[np.int64]:
     """Return nested partitions of high modularity, (5, L), finest first.
 
-    The last partition is a single cluster of all landmarks.
+    One partition for each of ``RESOLUTIONS``, then a single cluster of all landmarks.
+    A graph without edges has a single cluster in all of them.
     """
     n_landmarks = graph.shape[0]
     levels = np.zeros((len(RESOLUTIONS) + 1, n_landmarks), np.int64)
@@ -140,9 +148,11 @@ def _find_best_partition(
     rng: np.random.Generator,
     n_tries: int,
 ) -> NDArray[np.int64]:
-    """Return the partition of highest modularity among several tries.
+    """Return the partition of highest modularity among several random tries.
 
-    The try from ``start`` is preferred unless another is clearly better.
+    Without ``start`` there are ``n_tries`` tries.  With it there are two, and a try
+    from ``start``, which is preferred unless another gains ``_CLEARLY`` more
+    modularity.
     """
     tries = [] if start is None else [_louvain(graph, resolution, start, rng)]
     alone = np.arange(len(graph[0]) - 1)
@@ -160,9 +170,10 @@ def _louvain(
     labels: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Return a partition (n,) by Louvain's method from ``labels`` (n,) on.
+    """Return a partition (n,) by Louvain's method, beginning at ``labels`` (n,).
 
-    Nodes are moved, then communities, repeatedly until nothing changes.
+    Nodes are moved one by one, then whole communities, each in random order, until
+    nothing changes or ``_MAX_ROUNDS`` are over.  ``labels`` is not changed.
     """
     labels = labels.copy()
     for _ in range(_MAX_ROUNDS):
@@ -186,8 +197,9 @@ def _translate_partition(
 ) -> NDArray[np.int64]:
     """Return an earlier partition of landmarks as a partition of groups (G,).
 
-    Each group gets the earlier cluster of most of its landmarks.  ``earlier``,
-    ``groups`` (L,): earlier cluster and present group of each landmark.
+    Each group gets the earlier cluster of most of its landmarks, of equal numbers the
+    lowest.  Clusters are renumbered from 0.  ``earlier``, ``groups`` (L,): earlier
+    cluster and present group of each landmark.
     """
     votes = np.zeros((groups.max() + 1, earlier.max() + 1), np.int64)
     np.add.at(votes, (groups, earlier), 1)
@@ -199,9 +211,10 @@ def split_cluster(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.
     """Split a cluster into ``n_parts`` parts along its merge tree.
 
     ``members`` (M,): landmarks of the cluster, which need not be a cluster of a cut.
-    Returns the part of each landmark (M,), part 0 the largest branch, -1 for landmarks
-    without points.  InputError: ``n_parts`` is below 2 or above the number of landmarks
-    with points.
+    Returns the part of each landmark (M,), numbered from 0 in the order in which cuts
+    of the tree split them off; -1 for landmarks without points.
+
+    InputError: ``n_parts`` is below 2 or above the number of landmarks with points.
     """
     n_most = int(np.count_nonzero(tree.born[members]))
     if not 2 <= n_parts <= n_most:
@@ -212,6 +225,7 @@ def split_cluster(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.
         )
 
     def parts_at(n_clusters: int) -> NDArray[np.int32]:
+        """Return the part of each member (M,) in the cut into ``n_clusters``, or -1."""
         clusters = tree.cut(n_clusters)[members]
         used = np.unique(clusters[clusters >= 0])
         return np.where(clusters < 0, -1, used.searchsorted(clusters)).astype(np.int32)

@@ -42,9 +42,14 @@ def correct_layout(
     """Return a layout with true neighbours moved in and strangers moved out.
 
     1. Points outside, at least half of whose neighbours in the data are chosen, move to
-       the mean position of these neighbours.
-    2. Points inside, less than a fifth of whose neighbours are chosen, move beyond the
-       rim of the chosen points, towards their neighbours.
+       the mean position of these chosen neighbours (less those that step 2 moves out).
+    2. Points inside, less than a fifth of whose neighbours are chosen, move towards the
+       mean of their neighbours that are not chosen, at least to beyond the rim of the
+       chosen points and at most twice as far.
+
+    Inside are the chosen points, and points most of whose nearest points on the map are
+    chosen.  Points without neighbours stay.  Nothing moves where all points are chosen,
+    or where all chosen points would move out.
 
     ``embedding`` (N, d): the map, not changed; ``neighbors`` (N, k): the nearest rows
     of each point in the data, -1 for no row; ``chosen`` (N,): the chosen points.
@@ -62,7 +67,11 @@ def correct_layout(
         return Correction(embedding, moved_in[:0], moved_out[:0])
 
     def neighbor_means(rows: NDArray[np.intp], counted: NDArray[np.bool_]) -> Any:
-        """Return the mean position of each row's counted neighbours, or its own."""
+        """Return the mean position of each row's counted neighbours, (n, d).
+
+        ``rows`` (n,): point numbers; ``counted`` (N,): points that count.  A row
+        without counted neighbours gets its own position.
+        """
         near, here = neighbors[rows], embedding[rows]
         counts = is_there[rows] & counted[near]
         sums = (embedding[near] * counts[..., None]).sum(axis=1, dtype=float)
@@ -85,9 +94,10 @@ def correct_layout(
 def _find_points_inside(
     embedding: NDArray[np.float32], chosen: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return whether most points around each point are chosen, (N,) bool.
+    """Return whether most of the ``AROUND`` nearest points are chosen, (N,) bool.
 
-    Points that are chosen themselves are False.
+    False for points that are chosen themselves, and for points outside the bounding box
+    of the chosen points.
     """
     from napari_embedding_game.core.inspect.map_comparison import find_nearest_on_map
 

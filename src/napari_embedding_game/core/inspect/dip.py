@@ -67,7 +67,8 @@ def _fit_convex_minorant(
 ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
     """Return the greatest convex function below points (n,), and where it touches them.
 
-    ``x`` rises.  Its values at ``x`` (n,), and indices into them from 0 to n - 1.
+    ``x`` (n,) rises, ``y`` (n,).  Returned are the function's values at ``x`` (n,), and
+    indices into them from 0 to n - 1, ascending.
     """
     steps = np.diff(x)
     slopes = isotonic_regression(np.diff(y) / steps, weights=steps)

@@ -57,7 +57,12 @@ def measure_cuts(
     metric: str = "euclidean",
     max_clusters: int = 30,
 ) -> Iterator[Cut]:
-    """Yield how firm each number of clusters is, from 2 to ``max_clusters``.
+    """Yield the cuts of a tree into 2 to ``max_clusters`` clusters, tested if firm.
+
+    The cuts end earlier where fewer landmarks have points.  A cut is tested where the
+    smaller part has enough rows for :func:`measure_separation`; it is never firm
+    without a test.  It is firm where p is below ``ALPHA`` times the divided cluster's
+    share of the rows.
 
     ``graph`` (L, L): that of the landmarks, from which the tree was made; ``labels``
     (N,): landmark of each row of ``X`` (N, D), an array or sparse matrix.
@@ -84,12 +89,15 @@ def measure_cuts(
 
 
 def suggest_n_clusters(cuts: Sequence[Cut]) -> tuple[int, ...]:
-    """Return the numbers of clusters to choose from: coarse and fine, or both in one.
+    """Return a coarse and a fine number of clusters, ascending, or one that is both.
 
-    Fine is the last firm one up to resolution 1, that of modularity as it was defined.
-    Coarse is the firm one, up to that, with the highest modularity over the widest
-    range of resolutions, by their ratio (CHAMP, Weir et al. 2017).  () where no cut is
-    firm: the rows may be one group.
+    - Only firm cuts up to resolution 1, that of modularity as it was defined, are
+      considered; where no firm cut is, the first firm cut is.
+    - Fine is the last of them.
+    - Coarse is the one with the highest modularity over the widest range of
+      resolutions, by their ratio (CHAMP, Weir et al.  2017).
+
+    () where no cut is firm: the rows may be one group.  ``cuts``: from 2 clusters on.
     """
     firm = [i for i, cut in enumerate(cuts) if cut.is_firm]
     if not firm:

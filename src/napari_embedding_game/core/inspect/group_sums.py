@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def run_to_result(steps: Generator[float, None, T]) -> T:
-    """Run a generator of progress to its end and return its result."""
+    """Run a generator to its end and return its result; yielded progress is ignored."""
     while True:
         try:
             next(steps)
@@ -75,6 +75,7 @@ def iter_group_figures(
     sizes = np.bincount(groups[groups >= 0], minlength=n_groups)
 
     def compute_block(bounds: tuple[int, int]) -> FloatArray:
+        """Return the figures of the columns between two bounds, (..., columns)."""
         values, begin, end = _gather_block(X, groups, sizes, *bounds)
         if is_logged:
             with np.errstate(all="ignore"):  # values between columns are undefined
@@ -94,9 +95,10 @@ def iter_group_figures(
 
 
 def compute_moments(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
-    """Return counts, means, squared deviations and counts above 0 (4, C, columns).
+    """Return figures of the finite values of each group in a block, (4, C, columns).
 
-    See :func:`.marker_loops.write_moments`.
+    The figures are counts, means, sums of squared deviations, and counts above 0: see
+    :func:`.marker_loops.write_moments`.
     """
     figures = np.empty((4, len(sizes), len(begin)))
     loops.write_moments(values, begin, end, sizes, figures)
@@ -108,8 +110,8 @@ def check_finite(
 ) -> None:
     """Raise InputError where a column has values in a group that are not finite.
 
-    ``n_finite`` (C, G): finite values of each group in each column; ``sizes`` (C,):
-    rows of the groups; ``names`` of the columns, by default their numbers.
+    ``n_finite`` (C, G): number of finite values of each group in each column; ``sizes``
+    (C,): rows of the groups; ``names`` (G,) of the columns, by default their numbers.
     """
     bad = np.flatnonzero((n_finite < sizes[:, None]).any(axis=0))
     if len(bad):
@@ -123,9 +125,11 @@ def check_finite(
 def log_fold_changes(
     inside: FloatArray, outside: FloatArray, *, log1p: bool = False
 ) -> FloatArray:
-    """Return log2 of the ratio of two means, (G,); NaN where there is none (below 0).
+    """Return log2 of mean ``inside`` over mean ``outside``, (G,).
 
-    With ``log1p`` the means are of log(1 + x), and log1p of both is undone first.
+    ``inside``, ``outside`` (G,): means of columns.  With ``log1p`` they are means of
+    log(1 + x), and exp(mean) - 1 is compared.  A small number is added to both, so that
+    a mean of 0 gives a large change.  NaN where a mean is below 0.
     """
     means = np.stack([inside, outside])
     # A column that is 0 outside has a large change, not infinity: 1e-9 is scanpy's.
@@ -139,7 +143,9 @@ def log_fold_changes(
 def _split_into_blocks(X: Any) -> list[tuple[int, int]]:
     """Return the first and the last column (excluded) of each block of columns.
 
-    A matrix without columns has a single empty block.
+    A block has at most ``MAX_BLOCK`` columns and about ``BLOCK_VALUES`` values; in
+    compressed rows a thread's share of the columns and four times the values.  A matrix
+    without columns has a single empty block.
     """
     n_rows, n_columns = X.shape
     held, most, widest = float(n_rows), BLOCK_VALUES, MAX_BLOCK
@@ -153,7 +159,10 @@ def _split_into_blocks(X: Any) -> list[tuple[int, int]]:
 
 
 def _to_readable_matrix(X: Any) -> Any:
-    """Return X as an array, or as a sorted csr or csc matrix of floats."""
+    """Return X as an array, or as a csr or csc matrix of floats.
+
+    Entries of the same place in a sparse matrix are summed, and indices sorted.
+    """
     if not sparse.issparse(X):
         return np.asarray(X)
     X = X if X.format in ("csr", "csc") else X.tocsr()
@@ -165,9 +174,10 @@ def _to_readable_matrix(X: Any) -> Any:
 def _gather_block(
     X: Any, groups: NDArray[np.int32], sizes: NDArray[np.int64], first: int, last: int
 ) -> Any:
-    """Return values by column and group, where groups begin, and where they end.
+    """Return values other than 0 by column and group, where groups begin, and end.
 
-    See :func:`.marker_loops.gather_dense`; columns ``first`` to ``last``.
+    The block has the columns from ``first`` to ``last`` (excluded).  Integers become
+    float64.  See :func:`.marker_loops.gather_dense`.
     """
     is_by_row = sparse.issparse(X) and X.format == "csr"
     block = X if is_by_row else X[:, first:last]
@@ -193,7 +203,7 @@ class GroupSummary:
         """(C, G) means scaled from 0 in a column's lowest group to 1 in its highest.
 
         A column that is the same in all groups is 0, as with scanpy's
-        ``standard_scale="var"``.
+        ``standard_scale="var"``.  In other columns a group without known values is NaN.
         """
         above = self.means - np.nanmin(self.means, axis=0, initial=np.inf)
         span = np.nanmax(above, axis=0, initial=0.0)
@@ -205,8 +215,9 @@ class GroupSummary:
 def summarize_groups(X: Any, codes: NDArray[np.integer], n_groups: int) -> GroupSummary:
     """Return the mean of each column and the share above 0 in every group of rows.
 
-    ``X`` (N, G): an array or sparse matrix, NaN where a value is missing; ``codes``
-    (N,): the group of each row, from 0; -1 for rows in no group.
+    ``X`` (N, G): an array or sparse matrix; values that are not finite are missing:
+    they are left out of means, and count as not above 0.  ``codes`` (N,): the group of
+    each row, from 0; -1 for rows in no group.
     """
     codes = np.asarray(codes)
     counts, means, _, positive = run_to_result(iter_group_figures(X, codes, n_groups))

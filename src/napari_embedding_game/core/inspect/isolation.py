@@ -24,9 +24,9 @@ def compute_isolation(
 ) -> NDArray[np.float32]:
     """Return the isolation of each row, (N,) float32, 0 and more.
 
-    ``neighbors``, ``distances`` (N, k): the nearest rows of each row, nearest first.
-    Isolation is 1 where all distances are 0, and infinite for a row whose neighbours
-    have distances of 0 among them.
+    ``neighbors``, ``distances`` (N, k): the nearest rows of each row, nearest first;
+    the first ``N_NEAREST`` are used.  Isolation is 1 where all distances are 0, and
+    infinite for a row whose neighbours have distances of 0 among them.
     """
     usual = median_neighbor_distances(neighbors, distances)
     return isolation_of_new_rows(neighbors, distances, usual)
@@ -35,7 +35,10 @@ def compute_isolation(
 def median_neighbor_distances(
     neighbors: NDArray[np.integer], distances: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return the median over each row's neighbours of their mean distance m, (N,)."""
+    """Return the median over each row's neighbours of their mean distance m, (N,).
+
+    ``neighbors``, ``distances`` (N, k): the first ``N_NEAREST`` of k are used.
+    """
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
     return _median_of_neighbors(neighbors, mean)
 
@@ -47,8 +50,10 @@ def isolation_of_new_rows(
 ) -> NDArray[np.float32]:
     """Return the isolation of new rows by their nearest fitted rows, (Q,) float32.
 
-    ``neighbors``, ``distances`` (Q, k): nearest fitted rows; ``fitted_medians`` (N,):
-    :func:`median_neighbor_distances` of the fitted rows.
+    ``neighbors``, ``distances`` (Q, k): nearest fitted rows, of which the first
+    ``N_NEAREST`` are used; ``fitted_medians`` (N,): :func:`median_neighbor_distances`
+    of the fitted rows.  Isolation is 1 where all distances are 0, and infinite where
+    only the usual distance is 0.
     """
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
     usual = _median_of_neighbors(neighbors, fitted_medians)
@@ -61,7 +66,10 @@ def isolation_of_new_rows(
 def _median_of_neighbors(
     neighbors: NDArray[np.integer], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the median of ``values`` (N,) over each row's neighbours (Q, k), (Q,)."""
+    """Return the median of ``values`` (N,) over each row's nearest rows, (Q,).
+
+    ``neighbors`` (Q, k): of which the first ``N_NEAREST`` are used.
+    """
     nearest = np.ascontiguousarray(neighbors[:, :N_NEAREST], np.int32)
     medians, work = np.empty(len(nearest)), 8 * nearest.size
     run_blocks(_write_neighbor_medians, len(medians), work, nearest, values, medians)
@@ -70,7 +78,10 @@ def _median_of_neighbors(
 
 @njit(**LOOP)
 def _write_neighbor_medians(begin, end, neighbors, values, out):
-    """Write the median of the neighbours' values for rows begin to end to ``out``."""
+    """Write the median of the neighbours' ``values`` (N,) to ``out`` (Q,).
+
+    For rows begin to end of ``neighbors`` (Q, k).
+    """
     k = neighbors.shape[1]
     row = np.empty(k)
     for i in range(begin, end):

@@ -69,11 +69,12 @@ def find_emptiest_interval(
     end: int,
     border: int | None = None,
 ) -> EmptiestInterval:
-    """Return the interval of bins in which rows are missing beyond doubt.
+    """Return the evidence and missing share of the interval that lacks most rows.
 
-    ``counts``, ``expected`` (m,): rows in each bin.  The interval lies between the
-    edges ``begin`` and ``end``, 0 to m, and contains the edge ``border`` if there is
-    one.  Evidence and share are 0 where nothing is missing.
+    Intervals of bins lie between the edges ``begin`` and ``end``, 0 to m, and contain
+    the edge ``border`` if it is given; that of the greatest evidence is taken.
+    ``counts``, ``expected`` (m,): rows in each bin.  Evidence and share are 0 where no
+    interval has fewer rows than expected.
     """
     sums = [np.concatenate([[0.0], np.cumsum(x)]) for x in (counts, expected)]
     firsts = np.arange(begin, (end if border is None else border) + 1)[:, None]
@@ -89,7 +90,10 @@ def find_emptiest_interval(
 
 @cache
 def _build_concave_basis(n_bins: int) -> FloatArray:
-    """Return functions (m, m + 2) whose sums with weights above 0 are concave."""
+    """Return functions (m, m + 2) whose sums with weights above 0 are concave.
+
+    They are a constant and a line, each with both signs, and a hinge at each inner bin.
+    """
     x = np.linspace(-1, 1, n_bins)[:, None]
     hinges = -np.maximum(x - x[1:-1].T, 0)
     return np.hstack([np.ones_like(x), -np.ones_like(x), x, -x, hinges])

@@ -38,8 +38,10 @@ def compare_maps(
 ) -> MapComparison:
     """Align the second map (N, e) with the first (N, d), and measure differences.
 
-    Row i of both maps is the same row of the data.  A second map of other dimensions is
-    projected to the dimensions of the first.
+    Row i of both maps is the same row of the data.  A second map of more dimensions is
+    projected to those of the first; with fewer, further coordinates are filled in.
+    Kept neighbours are measured for at most ``MAX_JUDGED`` points, drawn at random with
+    a fixed seed; a single point keeps all.
     """
     n, d = first.shape
     wide = max(d, second.shape[1])
@@ -95,7 +97,11 @@ def measure_kept_neighbors(
 def find_nearest_on_map(
     points: NDArray[np.floating], rows: NDArray[np.integer], k: int
 ) -> NDArray[np.intp]:
-    """Return the k nearest other points of the points ``rows`` (n,), (n, k)."""
+    """Return the k nearest other points of some points, (n, k), nearest first.
+
+    ``points`` (N, d): positions, of which N is above k; ``rows`` (n,): numbers of the
+    points whose neighbours are searched.
+    """
     y = np.ascontiguousarray(points, np.float64)
     indices: NDArray[np.intp] = cKDTree(y).query(y[rows], k + 1)[1]
     is_self = indices == rows[:, None]

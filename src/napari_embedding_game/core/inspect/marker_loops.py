@@ -30,8 +30,10 @@ def gather_dense(block, groups, sizes):
     """Gather the values other than 0 of a dense block by column and group.
 
     ``block`` (n, columns); ``groups`` (n,) int32: group of each row, below 0 for rows
-    in no group; ``sizes`` (C,): rows of each group.  Returns the values (P,), and where
-    those of each column and group begin and end, (columns, C) each.
+    in no group; ``sizes`` (C,): rows of each group.  NaN is kept.
+
+    Returns the values (P,), and where those of each column and group begin and end,
+    (columns, C) each.  Values between an end and the next begin are undefined.
     """
     count = np.empty((block.shape[1], sizes.shape[0]), np.int64)
     for column in range(block.shape[1]):
@@ -57,9 +59,10 @@ def gather_dense(block, groups, sizes):
 def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
     """Gather the values other than 0 of a sparse matrix as :func:`gather_dense` does.
 
-    Indices are sorted.  ``is_by_row``: compressed rows of all columns, of which those
-    from ``first`` to ``last`` are gathered; otherwise compressed columns ``first`` to
-    ``last`` alone.
+    ``indptr``, ``indices`` (sorted) and ``data`` of the matrix.  With ``is_by_row``
+    they are compressed rows of all columns, of which those from ``first`` to ``last``
+    (excluded) are gathered.  Otherwise they are compressed columns, of this block
+    alone.
     """
     starts, stops = indptr[:-1].astype(np.int64), indptr[1:].astype(np.int64)
     if is_by_row:
@@ -94,8 +97,10 @@ def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
 def write_moments(values, begin, end, sizes, out):
     """Write figures of the finite values of each group to ``out`` (4, C, columns).
 
-    The figures are the number of values, their mean (0 for no values), the sum of
-    squared differences from the mean, and the number of values above 0.
+    The figures are the number of values, zeros included, their mean (0 for no values),
+    the sum of squared differences from the mean, and the number of values above 0.
+    ``values``, ``begin`` and ``end``: see :func:`gather_dense`; ``sizes`` (C,): rows of
+    each group.
     """
     for column in range(begin.shape[0]):
         for group in range(sizes.shape[0]):
@@ -129,8 +134,10 @@ def write_moments(values, begin, end, sizes, out):
 def write_rank_sums(values, begin, end, sizes, out):
     """Write to ``out`` (2, columns) the rank sum of the first of two groups, and ties.
 
-    The values of a column and group are sorted; each of t equal values has their mean
-    rank, and they add t^3 - t to the ties.
+    The ``values`` of each column and group must be sorted, NaN last; NaN is left out.
+    Each of t equal values has their mean rank, and they add t^3 - t to the ties.
+    ``begin``, ``end`` (columns, 2): see :func:`gather_dense`; ``sizes`` (2,): rows,
+    with zeros.
     """
     for column in range(begin.shape[0]):
         i, j = begin[column]

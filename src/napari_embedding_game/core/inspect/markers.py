@@ -74,11 +74,11 @@ class MarkerTable:
     pts_rest: FloatArray
 
     def __len__(self) -> int:
-        """Number of columns in the table."""
+        """Return the number of columns in the table."""
         return len(self.columns)
 
     def frame(self) -> pd.DataFrame:
-        """Return it with the names of ``scanpy.get.rank_genes_groups_df``.
+        """Return the table with the columns of ``scanpy.get.rank_genes_groups_df``.
 
         ``pct_nz_group`` and ``pct_nz_reference`` are shares of rows above 0, 0 to 1.
         """
@@ -88,7 +88,7 @@ class MarkerTable:
 
 
 def markers(*given: Any, **options: Any) -> MarkerTable:
-    """Return at once what :func:`iter_markers` returns in the end."""
+    """Run :func:`iter_markers` with the same arguments, and return its table."""
     return run_to_result(iter_markers(*given, **options))
 
 
@@ -104,27 +104,34 @@ def iter_markers(
     n_top: int | None = 20,
     log1p: bool = True,
 ) -> Generator[float, None, MarkerTable]:
-    """Yield the share done, 0 to 1; return the columns that are highest in some rows.
+    """Yield the share done, 0 to 1; return the table of the highest-scoring columns.
 
     Close the generator to cancel; at most the blocks under way are finished.
 
+    - ``X`` (N, G): an array or sparse matrix.
+    - ``inside``, ``outside`` (N,): rows of the group, and rows to compare with, by
+      default all other rows.
+    - ``names`` (G,) of the columns, by default their numbers.
+    - ``method``: rank sums with the normal approximation, or Welch's t-test; not used
+      with ``samples``.
+    - ``tie_correct``: whether the variance of rank sums is that of ranks with ties, as
+      in scanpy.  Without it p-values of columns with many equal values, such as genes
+      that few cells have, are too large.
+    - ``samples`` (N,): name of each row's sample, None or NaN for no sample.
+    - ``n_top``: most columns of the table, by falling score; None for all.
+    - ``log1p``: whether the values are log(1 + x).  Then the fold change is that of
+      exp(mean) - 1, and means of samples are means of x.
+
+    P-values are adjusted for all tested columns, also those that ``n_top`` leaves out.
+
     With ``samples`` the means of samples are compared: see :mod:`sample_comparison`.
     ``n_inside`` of the table then counts samples, ``scores`` are moderated t, ``pts``
-    are shares of the samples' cells, p-values are adjusted for the tested columns, and
-    columns that too few cells express are not in the table.
-
-    ``X`` (N, G): an array or sparse matrix.  ``inside``, ``outside`` (N,): rows of the
-    group, and those to compare with, all others by default.  ``names`` of the columns,
-    by default their numbers.  ``method``: rank sums with the normal approximation, or
-    Welch's t-test; not used with ``samples``.  ``tie_correct``: whether the variance of
-    rank sums is that of ranks with ties, as in scanpy; without it p-values of columns
-    with many equal values, such as genes that few cells have, are too large.
-    ``samples`` (N,): name of the sample that each row is of; None or NaN where it is of
-    none.  ``n_top``: rows of the table; None is all.  ``log1p``: whether the values are
-    log(1 + x), which the fold change undoes, and of which samples take the means of x.
+    are shares of the samples' cells, and columns that too few cells express are not in
+    the table.
 
     InputError: groups that overlap, have fewer than 2 rows, or cells of fewer than 2
-    samples; values that are no finite numbers; an unknown method.
+    samples; values that are no finite numbers; an unknown method.  AssertionError:
+    masks or samples of another length than N.
     """
     if method not in MARKER_METHODS:
         raise InputError(f"The method must be one of {MARKER_METHODS}, not {method!r}.")
@@ -174,9 +181,11 @@ def iter_markers(
 def _rank_test(
     ranks: FloatArray, sizes: tuple[int, int], tie_correct: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Return standardised rank sums and two-sided p, (G,); 0 and 1 of equal values.
+    """Return standardised rank sums and two-sided p, (G,) each.
 
     ``ranks`` (2, G): rank sums inside, and ties (:func:`marker_loops.write_rank_sums`).
+    ``sizes``: rows inside and outside.  ``tie_correct``: whether ties lower the
+    variance; a column of equal values then has the score 0 and p = 1.
     """
     n, m = sizes
     variances = np.full(ranks.shape[1], n * m * (n + m + 1) / 12)
@@ -189,7 +198,11 @@ def _rank_test(
 
 
 def _moments_and_ranks(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
-    """Return (5, 2, columns): figures of both groups, then rank sum and ties."""
+    """Return figures of a block of columns for two groups, (5, 2, columns).
+
+    Four are those of :func:`compute_moments`; the fifth has the rank sum of the first
+    group, and ties.  The values of each column and group are sorted in place.
+    """
     ranks = np.zeros((1, 2, len(begin)))
     figures = np.concatenate([compute_moments(values, begin, end, sizes), ranks])
     for first, last in zip(begin.ravel(), end.ravel(), strict=True):
@@ -203,10 +216,13 @@ def iter_leading_markers(
 ) -> Generator[float, None, list[NDArray[np.intp]]]:
     """Yield the share done, 0 to 1, and return the leading markers of every group.
 
-    For each group the columns (m,) that are higher inside, by falling score; with
-    ``log1p`` at least twice as high.  Scores are those of
-    ``scanpy.tl.rank_genes_groups`` with its default "t-test".  Rows of code -1 count to
-    the others.
+    Each group is compared with all other rows, those of code -1 included.  Its leading
+    markers are the numbers (m,) of the columns that are higher inside, by falling
+    score, and with ``log1p`` at least twice as high.  Scores are those of
+    ``scanpy.tl.rank_genes_groups`` with its default "t-test".  A group of fewer than
+    ``MIN_ROWS`` rows, or with fewer other rows, has none.
+
+    ``X`` (N, G): an array or sparse matrix; ``codes`` (N,): group of each row.
     """
     groups = np.where(codes < 0, n_groups, codes)  # one more for all others
     figures = yield from iter_group_figures(X, groups, n_groups + 1)
@@ -221,7 +237,11 @@ def iter_leading_markers(
 
 
 def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
-    """Return the columns that are higher inside, by falling score."""
+    """Return the numbers (m,) of the columns that are higher inside, by falling score.
+
+    With ``log1p`` the columns with a log2 fold change of ``MIN_FOLD`` or more.  Columns
+    with fewer than ``MIN_ROWS`` known values on a side are left out.
+    """
     scores, _ = _welch(inside, outside)
     is_higher = scores > 0
     is_higher &= np.minimum(inside.n, outside.n) >= MIN_ROWS
@@ -236,7 +256,11 @@ def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
 def _checked_groups(
     inside: BoolArray, outside: BoolArray | None, samples: Any, n_rows: int
 ) -> NDArray[np.int32]:
-    """Return INSIDE, OUTSIDE or -1 for each row."""
+    """Return the groups as an array of INSIDE, OUTSIDE or -1 for each row, (N,) int32.
+
+    ``outside`` None: all other rows.  InputError: the groups overlap, or a group has
+    fewer than ``MIN_ROWS`` rows.
+    """
     outside = ~inside if outside is None else outside
     assert len(inside) == len(outside) == n_rows
     assert samples is None or len(samples) == n_rows
@@ -264,7 +288,10 @@ class _Side(NamedTuple):
 
 
 def _joined(first: _Side, other: _Side) -> _Side:
-    """Return the figures of the rows of both: no large numbers are subtracted."""
+    """Return the figures of the rows of both sides together, merged by their means.
+
+    Sums of squares are not subtracted from one another, which would lose digits.
+    """
     n = first.n + other.n
     share = other.n / np.maximum(n, 1)
     difference = other.mean - first.mean
@@ -284,7 +311,8 @@ def _stats() -> Any:
 def _adjusted(pvals: FloatArray) -> FloatArray:
     """Return p-values (G,) adjusted by Benjamini and Hochberg, as scipy does.
 
-    That asks dask for its arrays, which another thread may just be importing.
+    scipy's own function would ask dask, which another thread may just be importing,
+    whether the values are dask arrays.
     """
     order, n = np.argsort(pvals), len(pvals)
     ranked, adjusted = pvals[order] * (n / np.arange(1, n + 1)), np.empty(n)
@@ -293,9 +321,11 @@ def _adjusted(pvals: FloatArray) -> FloatArray:
 
 
 def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
-    """Return t and two-sided p of Welch's test, each (G,); 0 and 1 of equal values.
+    """Return t and two-sided p of Welch's test, (G,) each.
 
-    Where each side has one value the test has no p: it is that of a permutation.
+    Where all values of both sides are equal, t is 0 and p is 1.  Where the values of
+    each side are equal but the sides differ, p is that of a permutation test: two over
+    the number of ways to choose the inside rows.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         both = [

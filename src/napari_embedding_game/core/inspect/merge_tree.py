@@ -28,11 +28,12 @@ class MergeTree:
         return int(np.count_nonzero(self.born))
 
     def cut(self, n_clusters: int) -> NDArray[np.int32]:
-        """Return the cluster of each landmark (L,), from 0.
+        """Return the cluster of each landmark in a cut, (L,) int32, from 0.
 
         Landmarks without points have the cluster -1.  Each further cluster of a cut is
         split from a former one: the larger part keeps its number, the smaller part gets
-        the next free number.  There are at most ``n_leaves`` clusters.
+        the next free number.  ``n_clusters`` below 1 counts as 1; there are at most
+        ``n_leaves`` clusters.
         """
         n_clusters = max(1, n_clusters)
         head = np.where(self.born > n_clusters, self.leader, np.arange(len(self.born)))

@@ -102,6 +102,9 @@ def measure_map_quality(
 ) -> MapQuality | None:
     """Measure how well a map represents its data; None for fewer than 8 rows.
 
+    At most ``MAX_SAMPLED`` points are drawn at random with a fixed seed, fewer of large
+    data.  Columns, and clusters, whose agreement is NaN are left out.
+
     Parameters
     ----------
     X
@@ -134,7 +137,11 @@ def measure_map_quality(
     at_once = max(1, _BLOCK // n_points)
 
     def measure_points(some: NDArray[np.integer]) -> list[NDArray[np.float64]]:
-        """Return the four figures of points, and each column's share of same groups."""
+        """Return four figures of points, then each column's share of same groups, (n,).
+
+        The points ``some`` (n,) are compared with all points.  The figures are
+        neighbours kept, trustworthiness, continuity and random triplets.
+        """
         with explain_metric_errors(metric):
             in_data = _distances_to_all(X, some, metric)
             on_map = _distances_to_all(embedding, some)
@@ -183,7 +190,8 @@ def _correlate_cluster_distances(
 ) -> float:
     """Return the rank correlation of cluster distances in the data and on the map.
 
-    See ``MapQuality.between_clusters``.
+    A cluster is at the mean of its rows; negative ids are no cluster.  A negative
+    correlation is 0.  NaN for fewer than four clusters or equal distances.
     """
     from scipy.stats import spearmanr
     from sklearn.metrics import pairwise_distances
@@ -206,7 +214,7 @@ def _correlate_cluster_distances(
 def _expected_share(codes: NDArray[np.integer]) -> float:
     """Return the expected share of random neighbours of the same group.
 
-    It is 1 for a single group and for no group.
+    Rows of negative ``codes`` (N,) are left out.  It is 1 for one group or no group.
     """
     counts = np.unique(codes[codes >= 0], return_counts=True)[1]
     return float(((counts / counts.sum()) ** 2).sum()) if len(counts) else 1.0
@@ -215,7 +223,10 @@ def _expected_share(codes: NDArray[np.integer]) -> float:
 def _distances_to_all(
     X: Any, rows: NDArray[np.integer], metric: str = "euclidean"
 ) -> NDArray[np.floating[Any]]:
-    """Return distances of ``rows`` (n,) to all rows, (n, N), infinite to themselves."""
+    """Return distances of ``rows`` (n,) to all rows of ``X`` (N, D), (n, N).
+
+    The distance of a row to itself is set to infinity.
+    """
     from sklearn.metrics import pairwise_distances
 
     distances = pairwise_distances(X[rows], X, metric=metric)
@@ -274,7 +285,11 @@ def _share_of_same_group(
 def _share_of_counted(
     is_right: NDArray[Any], counts: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return the share of right entries among each row's counted entries, or NaN."""
+    """Return the share of right entries among each row's counted entries, (n,).
+
+    ``is_right``, ``counts`` (n, k): whether an entry is right, and whether it is
+    counted.  NaN for a row without counted entries.
+    """
     n = counts.sum(axis=1)
     right = (is_right & counts).sum(axis=1)
     return np.where(n > 0, right / np.maximum(n, 1), math.nan)
@@ -284,7 +299,8 @@ def count_graph_parts(graph: Any, n_neighbors: int) -> GraphParts:
     """Count the connected components of a graph of neighbours.
 
     ``graph``: a sparse matrix (N, N), or the neighbours of each row (N, K), -1 for no
-    row.  ``n_neighbors``: K of the fit, copied into the result.
+    row; an edge in either direction connects.  ``n_neighbors``: K of the fit, copied
+    into the result.
     """
     n = graph.shape[0]
     if isinstance(graph, np.ndarray):

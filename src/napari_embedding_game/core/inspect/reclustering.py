@@ -33,8 +33,12 @@ def recluster_rows(
 ) -> NDArray[np.int32]:
     """Cluster rows ``X`` (m, D) into ``n_parts`` parts; return the part of each row.
 
-    Parts (m,) are numbered from 0, the largest first.  InputError: fewer rows than
-    ``MIN_ROWS``, fewer parts than 2 or more than rows, or all rows the same.
+    Parts (m,) are numbered from 0, the largest first.  There are fewer where k-means
+    finds fewer landmarks than ``n_parts``.  ``n_neighbors``: neighbours of a row in the
+    graph, at most m - 1.
+
+    InputError: fewer rows than ``MIN_ROWS``, fewer parts than 2 or more than rows, or
+    all rows the same.
     """
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.preprocessing import normalize

@@ -85,7 +85,10 @@ class SampleDesign:
 
     @property
     def model_matrix(self) -> FloatArray:
-        """(S, C) the group, then each sample if paired, or else the intercept."""
+        """(S, C) columns of the linear model, the group first.
+
+        Then come a column for each sample where they are paired, else the intercept.
+        """
         is_sample = self.sample_codes[:, None] == np.unique(self.sample_codes)
         others = is_sample if self.is_paired else np.ones((len(self.is_inside), 1))
         return np.column_stack([self.is_inside, others]).astype(np.float64)
@@ -217,9 +220,11 @@ def _value_of_a_count(
 ) -> float:
     """Return what one count adds to normalised expression, in the mean.
 
-    In a gene that few cells have, a cell that has it mostly has one count: the mean of
-    the values above 0 in the quarter of the genes that the fewest cells have.  So files
-    of counts and files of their logarithms give the same figures.
+    In a gene that few cells have, a cell that has it mostly has one count.  So it is
+    the mean of the values above 0 in the quarter of the genes that the fewest cells
+    have (1 where no cell has any gene).  Files of counts and files of their logarithms
+    then give the same figures.  ``means``, ``n_positive`` (S, G), ``sizes`` (S,): of
+    profiles.
     """
     totals, n_cells = (sizes[:, None] * means).sum(axis=0), n_positive.sum(axis=0)
     order = np.argsort(n_cells, kind="stable")
@@ -263,8 +268,9 @@ def compare_profiles(
     """Fit the linear model to profiles; return differences, t and two-sided p, (G,).
 
     ``values`` (S, G): logarithms, or other values.  A difference is the mean of the
-    chosen group minus that of the other, or the mean over pairs.  With ``is_moderated``
-    and at least 30 columns, their variances are moderated.
+    chosen group minus that of the other, or the mean over pairs.  Where it is 0 but for
+    rounding, t is 0 and p is 1.  With ``is_moderated`` and at least ``MIN_MODERATED``
+    columns, their variances are moderated.
     """
     model = design.model_matrix
     inverse = np.linalg.pinv(model)
@@ -316,9 +322,10 @@ def moderate_variances(
 
 
 def invert_trigamma(value: float) -> float:
-    """Return the y above 0 whose trigamma is ``value``, by Newton's method.
+    """Return the y above 0 whose trigamma is ``value`` (above 0), by Newton's method.
 
-    As in the appendix of Smyth (2004): 1 / trigamma is convex and nearly linear.
+    As in the appendix of Smyth (2004): 1 / trigamma is convex and nearly linear.  It
+    ends after 50 steps at most.
     """
     y = 0.5 + 1 / value
     for _ in range(50):

@@ -96,13 +96,16 @@ def measure_separation(
 ) -> Separation:
     """Return whether two groups of rows of ``X`` (N, D) are one group.
 
-    ``first``, ``second`` (m,) and (n,): their rows; of more than ``MAX_ROWS`` so many
-    are sampled, each group as many as it has a share.  ``metric``: for "cosine" and
-    "correlation" rows are brought to the same length, for the latter less their mean;
-    for any other, they are compared as they are.
-    ``alpha``: more is simulated where it is not clear on which side of it ``p`` is.
+    - ``first``, ``second``: row numbers of the groups, (m,) and (n,).  Above
+      ``MAX_ROWS`` in all, rows are drawn at random, in proportion to the groups.
+    - ``metric``: for "cosine" and "correlation" rows are brought to the same length,
+      for the latter less their mean; for any other, rows are compared as they are.
+    - ``alpha``: more is simulated where it is not clear on which side of it ``p`` is.
 
-    InputError: a group has fewer than ``MIN_ROWS`` rows, or of those that are sampled.
+    Where the means of the groups are the same, ``p`` is 1 and ``depth`` 0.  ``has_gap``
+    is False where ``p`` is not below ``ALPHA``.
+
+    InputError: a group has fewer than ``MIN_ROWS`` rows, or of the rows that are drawn.
     """
     rng, groups = np.random.default_rng(random_state), (first, second)
     share = min(1.0, MAX_ROWS / (len(first) + len(second)))
@@ -123,7 +126,11 @@ def measure_separation(
 
 
 def _to_columns(rows: Any, metric: str) -> FloatArray:
-    """Return rows as (m, C) centred numbers, C at most ``MAX_COLUMNS``."""
+    """Return rows as centred numbers, (m, C).
+
+    Of more than ``MAX_COLUMNS`` columns the principal components are returned.  Under
+    "cosine" and "correlation" rows are first brought to the same length.
+    """
     if metric in ("cosine", "correlation"):
         rows = Rows(rows, metric)[:]
     matrix = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
@@ -143,8 +150,9 @@ def _score_along_line(
 ) -> FloatArray | None:
     """Return where rows (m,) lie between the means of the groups, at 0 and 1.
 
-    The mean of ``_SPLITS`` linear discriminants, each learned from the half of the rows
-    that the row is not in.  None where the means of the groups are the same.
+    A score is the mean over ``_SPLITS`` random halvings of the rows.  In each a linear
+    discriminant is learned from the half that the row is not in.  None where the means
+    of the groups are the same.
     """
     scores = np.zeros(len(points))
     for _ in range(_SPLITS):
@@ -169,7 +177,8 @@ def _learn_direction(
     """Return the first group's mean (C,) and Fisher's discriminant direction (C,).
 
     The direction maps the way from the first mean to the second one to 1.  The
-    covariance inside of the groups is shrunk as by Ledoit and Wolf (2004).
+    covariance inside of the groups is shrunk as by Ledoit and Wolf (2004).  None where
+    the means of the groups are the same.
     """
     from sklearn.covariance import ledoit_wolf
 
@@ -222,9 +231,10 @@ def _test_scores(
 def _find_border(
     first: NDArray[np.integer], second: NDArray[np.integer], begin: int, end: int
 ) -> int:
-    """Return the edge, begin to end, with fewest rows on the other group's side.
+    """Return the edge, ``begin`` to ``end``, with fewest rows on the wrong side.
 
-    ``first``, ``second`` (m,): rows of both groups in each bin.
+    ``first``, ``second`` (m,): rows of the first and second group in each bin; the
+    first group belongs before the edge.  Of equal edges the first is taken.
     """
     n_wrong = np.zeros(len(first) + 1, int)
     n_wrong[1:] += np.cumsum(second)
@@ -233,10 +243,11 @@ def _find_border(
 
 
 def _has_gap(scores: FloatArray, is_second: BoolArray) -> bool:
-    """Return whether scores have two modes, one in each group.
+    """Return whether scores have two modes, one in each group (dip test at 0.01).
 
-    Of the larger group those nearest to the other one are looked at, as many rows as
-    the smaller has: other modes of the larger group would hide or feign the gap.
+    All rows of the smaller group are tested, with as many rows of the larger group,
+    those nearest to the smaller one.  Other modes of the larger group would hide or
+    feign the gap.
     """
     towards_smaller = scores if is_second.sum() <= len(scores) / 2 else -scores
     is_smaller = is_second if towards_smaller is scores else ~is_second

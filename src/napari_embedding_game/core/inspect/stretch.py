@@ -31,7 +31,8 @@ def compute_stretch(
     """Return the stretch of each point, (N,) float32, 0 and more.
 
     ``neighbors`` (N, k): the nearest rows of each row in the data, -1 for no row;
-    ``embedding`` (N, d): positions on the map.
+    ``embedding`` (N, d): positions on the map.  Stretch is 0 for a point without
+    neighbours, and for all points where the median distance is 0.
     """
     y = np.ascontiguousarray(embedding, np.float32)
     return _stretch_of_first_points(neighbors, y, median_squared_distance(neighbors, y))
@@ -59,7 +60,8 @@ def median_squared_distance(
 ) -> float:
     """Return the median squared distance between neighbours on the map.
 
-    ``neighbors`` (N, k), -1 for no row; ``y`` (N, d): positions.
+    ``neighbors`` (N, k), -1 for no row; ``y`` (N, d): positions.  About ``_MAX_POINTS``
+    points at equal steps of their numbers are used.  It is 0 without neighbours.
     """
     step = max(1, len(y) // _MAX_POINTS)
     some = neighbors[::step]
@@ -73,7 +75,8 @@ def _stretch_of_first_points(
 ) -> NDArray[np.float32]:
     """Return the stretch of the first Q points of ``y`` (Q + N, d), (Q,) float32.
 
-    ``neighbors`` (Q, k): rows of ``y``, -1 for no row.
+    ``neighbors`` (Q, k): row numbers in ``y`` of each point's neighbours, -1 for no
+    row; ``usual``: median squared distance u^2, for which 0 gives a stretch of 0.
     """
     stretched = np.zeros(len(neighbors), np.float32)
     if usual > 0.0:
@@ -84,7 +87,10 @@ def _stretch_of_first_points(
 
 @njit(**OPTIONS)
 def _write_stretch(begin, end, neighbors, y, unit, out):
-    """Write the stretch of points begin to end to ``out``, 0 for no neighbours."""
+    """Write the stretch of points begin to end to ``out`` (Q,), 0 for no neighbours.
+
+    ``neighbors`` (Q, k): row numbers in ``y``, -1 for no row; ``unit``: u^2.
+    """
     for i in range(begin, end):
         total, n = np.float64(0.0), 0
         for k in range(neighbors.shape[1]):

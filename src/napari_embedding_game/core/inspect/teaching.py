@@ -54,7 +54,9 @@ def classify_rows(
 ) -> Classification:
     """Classify all rows by logistic regression on examples, with balanced classes.
 
-    The penalty with the smallest cross-validated log loss is used.
+    The penalty with the smallest cross-validated log loss is used.  Where a class has a
+    single example nothing is cross-validated: the penalty is scikit-learn's default,
+    the score None, its spread NaN and recalls are ().
 
     Parameters
     ----------
@@ -65,8 +67,10 @@ def classify_rows(
     codes
         (n,) classes of the examples, from 0 to K - 1, each with an example.
     is_scaled
-        Whether the columns have a common unit, as principal components do.  Otherwise
-        each column is standardised by the mean and standard deviation of all rows.
+        Whether the columns have a common unit, as principal components do: then all
+        are divided by the largest standard deviation.  Otherwise each column is
+        standardised by the mean and standard deviation of all rows.  The columns of a
+        sparse matrix are always divided by their own standard deviation, not centred.
 
     Raises
     ------

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 def vote_weights(distances: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the weight of each neighbour's vote, (Q, K); each row sums to 1.
 
-    ``distances`` (Q, K): distances to the neighbours, nearest first.
+    ``distances`` (Q, K): distances to the neighbours, nearest first.  Weights are equal
+    where all distances of a row are 0.
     """
     farthest = np.where(distances[:, -1:] > 0, distances[:, -1:], 1.0)
     weights = np.exp(-2 * (distances.astype(np.float64) / farthest) ** 2)

@@ -27,7 +27,9 @@ def remove_batch_shift(
 ) -> NDArray[np.float32]:
     """Return new rows (Q, D) of a batch with its shift removed, float32.
 
-    ``fitted`` (N, D): the fitted rows, whose cluster means the new rows are moved to.
+    ``fitted`` (N, D): the fitted rows, towards whose cluster means the new rows are
+    moved; clusters with few new rows move less.  ``rows`` is not changed.  The new
+    rows' shares in the clusters are computed again ``_ROUNDS`` times.
     """
     n_clusters = max(1, min(_CLUSTERS, len(fitted) // _ROWS_OF_CLUSTER))
     centres = _scale_to_unit_length(
@@ -49,13 +51,16 @@ def remove_batch_shift(
 def _cluster_shares(
     rows: NDArray[np.floating], centres: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return the share of each row in each soft cluster, (n, C); each row sums to 1."""
+    """Return the share of each row (n, D) in each soft cluster, (n, C).
+
+    ``centres`` (C, D) have unit length.  The shares of a row sum to 1.
+    """
     distances = 2 * (1 - _scale_to_unit_length(rows) @ centres.T)
     shares = np.exp(-(distances - distances.min(axis=1, keepdims=True)) / _WIDTH)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def _scale_to_unit_length(rows: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the rows divided by their lengths, float64."""
+    """Return the rows divided by their lengths, float64; rows of zeros stay zeros."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.maximum(length, 1e-12), np.float64)

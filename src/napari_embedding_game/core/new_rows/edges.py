@@ -31,8 +31,8 @@ Weights = NDArray[np.float32]
 class NewRowEdges:
     """Edges of new rows to the fitted rows of ``graph``.
 
-    ``scale``: the factor of the fitted edges, see :class:`~.graph.edges.Edges`;
-    ``perplexity``: for "entropic" only.
+    ``affinity``: name of the affinity of the fit; ``scale``: the factor of the fitted
+    edges, see :class:`~.graph.edges.Edges`; ``perplexity``: for "entropic" only.
     """
 
     def __init__(
@@ -55,7 +55,8 @@ class NewRowEdges:
     ) -> Weights:
         """Return the weights of new rows' edges to the nearest fitted rows, (Q, M).
 
-        ``indices``, ``distances`` (Q, M): the nearest fitted rows, nearest first.
+        ``indices``, ``distances`` (Q, M): the nearest fitted rows, nearest first.  A
+        row gives weights to its first K alone, but may get a weight from each of the M.
         """
         k, directed = self._graph.n_neighbors, np.zeros(indices.shape, np.float32)
         near = np.ascontiguousarray(distances[:, :k])
@@ -84,9 +85,10 @@ def _write_received_weights(
 ):
     """Write the weights that fitted rows give to new rows, and factors of close rows.
 
-    ``fitted_distances`` and ``table`` (N, K): distances and weights of each fitted
-    row's neighbours, between which weights are interpolated.  ``taken`` and ``factors``
-    (Q, M) are written.
+    - ``fitted_distances``, ``table`` (N, K): distances and weights of each fitted row's
+      neighbours, between which weights are interpolated.
+    - ``indices``, ``distances`` (Q, M): nearest fitted rows of the new rows.
+    - ``taken``, ``factors`` (Q, M): the weights and factors are written to these.
     """
     last = fitted_distances.shape[1] - 1
     for q in range(indices.shape[0]):

@@ -90,7 +90,8 @@ class ResidualScorer:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the log length of mean residuals, and the mean log depths, (n,) each.
 
-        Means are over each row and its nearest rows.
+        Means are over each row and its nearest rows, ``n_neighbors`` in all, or over
+        the row alone where there are fewer than 3.  Parameters: see :meth:`__call__`.
         """
         n = len(values)
         k = min(self._n_neighbors, n)
@@ -109,7 +110,10 @@ class ResidualScorer:
 
 
 def _fit_components(values: NDArray[np.float32], n_components: int) -> Any:
-    """Return scikit-learn's PCA fitted to ``values`` (n, G)."""
+    """Return scikit-learn's PCA fitted to ``values`` (n, G).
+
+    It has ``n_components`` components, or one fewer than rows or columns.
+    """
     from sklearn.decomposition import PCA
 
     most = min(n_components, min(values.shape) - 1)

@@ -31,7 +31,11 @@ _DECREASE = 1e-4
 
 @njit(**OPTIONS)
 def _read_potential(x, potential, low, spacing, gradient):
-    """Return the potential of a grid at a position, and write its gradient (d,)."""
+    """Return the potential of a grid at position ``x`` (d,), and write its gradient.
+
+    ``potential`` (rows, layers, columns): values at the nodes; ``low`` (d,): position
+    of the first node; ``spacing``: distance between nodes; ``gradient`` (d,): written.
+    """
     n_layers = min(potential.shape[1], mesh_loops.WIDTH)
     # The axes of a map are rows, columns and layers of the grid.
     layer = (x[2] - low[2]) / spacing if n_layers > 1 else 0.0
@@ -84,7 +88,12 @@ def _energy_and_stiffness(f, k, x, positions, weights, field, scratch, gradient)
 
 @njit(**OPTIONS)
 def _minimise_energy(f, k, x, positions, weights, field, scratch, work):
-    """Minimise E from x (d,) on by gradient descent; ``x`` is changed in place."""
+    """Minimise E from ``x`` (d,) on by gradient descent; ``x`` is changed in place.
+
+    It ends after ``MAX_STEPS`` steps, after a step shorter than ``_SETTLED``, or where
+    no halved step lowers E inside the area of ``field``.  ``scratch`` and ``work`` are
+    overwritten; other parameters: see :func:`_energy_and_stiffness`.
+    """
     low, high = field[3], field[4]
     gradient, there, trial = work
     d = x.shape[0]
@@ -124,7 +133,12 @@ def _minimise_energy(f, k, x, positions, weights, field, scratch, work):
 
 @njit(**OPTIONS)
 def _write_best_start(f, k, x, positions, weights, field, scratch, work):
-    """Write to x the start of lowest E: the neighbours' mean or a nearest neighbour."""
+    """Write to ``x`` (d,) the start of lowest E.
+
+    Tried are the weighted mean of the neighbours' positions, and the positions of the
+    first ``_STARTS`` neighbours.  ``scratch`` and ``work`` are overwritten; other
+    parameters: see :func:`_energy_and_stiffness`.
+    """
     d = x.shape[0]
     gradient, _, trial = work
     total = 0.0
@@ -155,10 +169,16 @@ def place_rows(begin, end, f, k, indices, weights, y, field, placed):
     """Write the positions of new rows begin to end to ``placed`` (Q, d) float32.
 
     ``f``, ``k``: attraction and kernel; ``indices``, ``weights`` (Q, M): edges to the
-    fitted rows, which lie at ``y`` (N, d).  ``field`` is a tuple of the factor c; the
-    sources (d, S), empty where the sum of k is read from a grid; the potential at the
-    nodes of the grid (rows, layers, columns); the lower and upper ends (d,) of the area
-    that rows are placed in; and the spacing of the grid.
+    fitted rows, which lie at ``y`` (N, d); edges of weight 0 are left out.
+
+    ``field`` is a tuple of:
+
+    1. the factor c,
+    2. the sources (d, S), empty where the sum of k is read from a grid,
+    3. the potential at the nodes of the grid (rows, layers, columns),
+    4. the lower ends (d,) of the area that rows are placed in,
+    5. the upper ends (d,) of this area,
+    6. the spacing of the grid.
     """
     d = placed.shape[1]
     positions, pulls = np.empty((indices.shape[1], d)), np.empty(indices.shape[1])

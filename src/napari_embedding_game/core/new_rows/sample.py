@@ -24,7 +24,7 @@ def sample_by_sensitivity(
     n_rows: int,
     random_state: int = 0,
 ) -> NDArray[np.int64]:
-    """Return the numbers of ``n_rows`` sampled rows, or of all rows, ascending.
+    """Return the numbers of ``n_rows`` sampled rows, ascending; all rows if not more.
 
     ``labels`` (N,): the nearest centre of each row; ``squared`` (N,): the squared
     distance of each row to its nearest centre.
@@ -45,7 +45,12 @@ def sample_by_sensitivity(
 def find_k_means_centres(
     rows: NDArray[np.float32], n_centres: int, random_state: int = 0
 ) -> NDArray[np.float32]:
-    """Return the centres of rows (N, D) by k-means on a sample of them, (C, D)."""
+    """Return the centres of rows (N, D) by k-means on a random sample, (C, D).
+
+    The sample has ``_SAMPLES`` rows for each centre, or all rows, of which there must
+    be at least C = ``n_centres``.  Centres begin at sampled rows; after ``_ROUNDS``
+    rounds they are returned.  A centre without rows stays where it is.
+    """
     rng = np.random.default_rng(random_state)
     size = min(len(rows), _SAMPLES * n_centres)
     sample = rows[np.sort(rng.choice(len(rows), size, replace=False))]

@@ -67,8 +67,12 @@ class FittedSearch:
     def __call__(self, X: Any, n_neighbors: int) -> Neighbors:
         """Return the nearest fitted rows of new rows ``X`` (Q, D), and their distances.
 
-        Of rows at the same distance the lower number comes first.  InputError: values
-        are too large, or a row is constant under "correlation".
+        Both are (Q, M) with M = ``n_neighbors``, nearest first.  Of rows at the same
+        distance the lower number comes first.  Under "cosine" a new row of zeros is at
+        distance 1 from all fitted rows, and gets the first M of them if none of the
+        fitted rows is zero.
+
+        InputError: values are too large, or a row is constant under "correlation".
         """
         if not X.shape[0]:
             shape = 0, n_neighbors
@@ -96,7 +100,10 @@ class FittedSearch:
     def _search_lists(
         self, queries: NDArray[np.float32], indices: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Write row numbers to ``indices`` (Q, M), and return squared distances."""
+        """Write row numbers to ``indices`` (Q, M), and return squared distances (Q, M).
+
+        ``queries`` (Q, D): new rows, converted as the fitted rows.
+        """
         rows, *_, n_probes = self._lists
         if n_probes == 1:  # for a single list the comparison by scores is quicker
             nobody = np.full(len(indices), -1, np.int32)
@@ -116,7 +123,10 @@ def _to_dense(X: Any) -> Any:
 
 
 def validate_metric(metric: Any) -> None:
-    """Raise :class:`InputError` for a metric that new rows cannot be searched by."""
+    """Raise InputError for a metric that new rows cannot be searched by.
+
+    Allowed are the names in ``rows.SEARCHED``, and functions.
+    """
     if metric == "precomputed":
         raise InputError(
             "New rows cannot be placed on a map of precomputed distances: fit the rows "

@@ -90,10 +90,11 @@ class FittedMap:
         return placed[:, : self.points.shape[1]]
 
     def place_with_diagnostics(self, X: Any) -> tuple[NDArray[np.float32], ...]:
-        """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows.
+        """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows (Q, D).
 
-        Stretch and isolation use the nearest fitted rows; for a row that equals a
-        fitted row, that row is among its nearest.
+        There must be at least one row.  Stretch and isolation use the nearest fitted
+        rows; for a row that equals a fitted row, that row is among its nearest.
+        InputError: as in :meth:`place`.
         """
         placed, parts = self._make_empty_positions(X), []
         graph, d = self.graph, self.points.shape[1]
@@ -117,9 +118,12 @@ class FittedMap:
     def _place_blocks(
         self, X: Any, placed: NDArray[np.float32]
     ) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-        """Write positions to ``placed`` block by block.
+        """Write the positions of new rows ``X`` to ``placed`` in place, block by block.
 
-        Yields the positions of each block, the nearest fitted rows and their distances.
+        ``placed`` (Q, 2) or (Q, 3).  Yields the positions of each block, and the
+        nearest fitted rows and their distances, (n, M) each.  A row that equals a
+        fitted row gets its position.  InputError: the method or metric cannot place new
+        rows.
         """
         validate_transform(self.settings.method, self.settings.metric)
         method = get_method(self.settings.method)
@@ -151,7 +155,7 @@ class FittedMap:
 
     @cached_property
     def _field(self) -> tuple[Any, ...]:
-        """The fixed repulsion of the map, see :func:`compute_frozen_field`."""
+        """The fixed repulsion of the map, a tuple: see :func:`compute_frozen_field`."""
         settings = self.settings
         chosen = resolve_method(settings.method, settings.approximation)
         repulsion = self.lambda_scale * resolve_repulsion(settings)
@@ -189,7 +193,10 @@ def compute_frozen_field(
 ) -> tuple[Any, ...]:
     """Return the fixed repulsion of a finished map, as a tuple for the loops.
 
-    The tuple is the ``field`` of :func:`place_loops.place_rows`.
+    The tuple is the ``field`` of :func:`place_loops.place_rows`.  ``points`` (N, d) and
+    ``landmarks`` (L, d) are not changed.  Where all of more than ``MAX_SOURCES`` points
+    repel, a grid is computed if the method has one; else ``MAX_SOURCES`` points are
+    drawn at random, and the factor is raised accordingly.
     """
     y, z = (
         # A copy, because torch warns about read-only arrays, such as mapped files.
@@ -227,14 +234,18 @@ def nearest_landmark_among(
 ) -> NDArray[np.int32]:
     """Return the number of each position's nearest candidate landmark, (Q,) (Eq. 7).
 
-    ``positions`` (Q, d); ``landmarks`` (L, d); ``is_candidate`` (L,).
+    ``positions`` (Q, d); ``landmarks`` (L, d); ``is_candidate`` (L,): which landmarks
+    may be chosen.  Numbers are those among all landmarks.
     """
     numbers = np.flatnonzero(is_candidate).astype(np.int32)
     return numbers[objective.find_nearest_landmarks(positions, landmarks[numbers])]
 
 
 def validate_transform(method: str, metric: Any) -> None:
-    """Raise :class:`InputError` where the method or metric cannot place new rows."""
+    """Raise InputError where the method or metric cannot place new rows.
+
+    A method needs a kernel, and edges that come from distances alone.
+    """
     spec = get_method(method)
     if not spec.kernel or spec.affinity in ROW_AFFINITIES:
         raise InputError(
