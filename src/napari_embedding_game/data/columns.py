@@ -75,12 +75,14 @@ N_FIRST_ROWS = 100
 def parse_numbers(
     column: pd.Series, where: str, chosen_columns: Collection[str] | None = None
 ) -> NDArray[np.float64] | None:
-    """Return the values of a numeric column as (N,) float64; None for other columns.
+    """Return the values of a numeric column as (N,) float64, NaN for missing values.
 
-    Missing values become NaN. Numbers written as text are parsed.
+    Numbers written as text are parsed. Returns None for any other column: truth values,
+    complex numbers, dates, no value at all, texts of which more than a fifth are no
+    numbers, and codes such as 0012, unless chosen.
 
-    Raises DataError that quotes the first text, if a numeric column has a few texts;
-    where `chosen_columns` are given, only for these columns.
+    If up to a fifth are no numbers, raises DataError that quotes the first text. Where
+    `chosen_columns` are given, another column returns None instead.
     """
     types = pd.api.types
     if types.is_bool_dtype(column) or types.is_complex_dtype(column):
@@ -111,7 +113,7 @@ def parse_integers(column: pd.Series) -> NDArray[np.int64] | None:
     """Return the whole numbers of a column, (N,) int64 with -1 for missing values.
 
     Numbers written as text or as 1.0 are parsed, and ids beyond 2^53 stay exact.
-    Returns None if any value is not a whole number of 64 bits.
+    Returns None if any value is not a whole number of 64 bits, or all are missing.
     """
     types = pd.api.types
     # The first rows exclude most columns, as these hold fractions.
@@ -132,7 +134,8 @@ def parse_integers(column: pd.Series) -> NDArray[np.int64] | None:
 def coerce_to_numbers(column: pd.Series) -> pd.Series:
     """Convert a column to nullable numbers; a text that is no number becomes missing.
 
-    Whole numbers stay exact also beside missing values.
+    Whole numbers stay exact also beside missing values. A number whose exponent exceeds
+    32 bits becomes missing, too.
     """
     # For Arrow texts to_numeric would return NaN as a value.
     column = column.astype(object)
@@ -153,7 +156,10 @@ def has_huge_exponent(text: str) -> bool:
 
 
 def are_zero_padded_codes(texts: Iterable[object]) -> bool:
-    """Return whether all texts are digits and any of them begins with a 0, as 0012."""
+    """Return whether all texts are digits and any of them begins with a 0, as 0012.
+
+    "None", and values that are no text, are ignored.
+    """
     filled = [text.strip() for text in texts if isinstance(text, str)]
     all_digits = all(text.isdecimal() or text == "None" for text in filled)
     return all_digits and any(map(CODE.fullmatch, filled))
@@ -173,7 +179,10 @@ def _text_among_numbers_message(
 
 
 def is_id_or_group_column(name: object, values: NDArray[np.float64]) -> bool:
-    """Return whether all values are whole numbers under a name such as ``cell_id``."""
+    """Return whether all values are whole numbers under a name such as ``cell_id``.
+
+    Missing and infinite values are ignored.
+    """
     if not is_id_or_group_name(name):
         return False
     finite = values[np.isfinite(values)]
@@ -186,7 +195,7 @@ def is_id_or_group_name(name: object) -> bool:
 
 
 def is_own_map_column(name: object) -> bool:
-    """Return whether this program wrote a column of this name with an earlier map."""
+    """Return whether this program wrote a column with an earlier map, by its name."""
     return str(name).startswith(f"{KEY}_")
 
 
@@ -206,7 +215,7 @@ def holds_integers(column: pd.Series) -> bool:
 
 
 def axes_by_external_map(columns: Iterable[object]) -> dict[str, list[str]]:
-    """Return the names of the axis columns of each external map, keyed by its name.
+    """Return the sorted axis columns of each external map, keyed by the map's name.
 
     Recognised are maps of two or three axes: UMAP_1 and UMAP_2, ``tsne1`` to ``tsne3``.
     """
@@ -219,7 +228,11 @@ def axes_by_external_map(columns: Iterable[object]) -> dict[str, list[str]]:
 
 
 def holds_row_names(column: pd.Series) -> bool:
-    """Return whether a first column holds row names: unique texts, or no heading."""
+    """Return whether a first column holds row names, all present and unique.
+
+    These are values without a heading, or texts, most of them no numbers, under a
+    heading that does not promise data, as "text" or "well" would.
+    """
     if column.isna().any() or not column.is_unique:
         return False
     heading = str(column.name)
@@ -271,7 +284,10 @@ def check_columns_exist(
 
 
 def make_names_unique(names: pd.Index) -> list[str]:
-    """Return the names with "-1" appended to the second "A", as AnnData does."""
+    """Return the names as texts, with "-1" appended to the second "A", as AnnData does.
+
+    If "A-1" exists already, the next free number is taken.
+    """
     from anndata.utils import make_index_unique
 
     with warnings.catch_warnings():
@@ -281,7 +297,10 @@ def make_names_unique(names: pd.Index) -> list[str]:
 
 
 def make_gene_names_unique(names: pd.Index) -> tuple[list[str], list[str]]:
-    """Return unique gene names, and a note in a list if any name was repeated."""
+    """Return unique gene names as :func:`make_names_unique`, and notes.
+
+    The notes are one sentence if any name was repeated, else an empty list.
+    """
     unique, repeated = make_names_unique(names), np.flatnonzero(names.duplicated())
     if not len(repeated):
         return unique, []
@@ -304,7 +323,7 @@ def note_repeated_row_names(names: pd.Index) -> list[str]:
 
 
 def list_text(names: Sequence[str], n_shown: int = 6) -> str:
-    """Join the first names by commas, and add the number of further names."""
+    """Join the first `n_shown` names by commas, and add the number of further names."""
     text = ", ".join(names[:n_shown])
     return (
         text if len(names) <= n_shown else f"{text} and {len(names) - n_shown:,} more"
@@ -312,13 +331,19 @@ def list_text(names: Sequence[str], n_shown: int = 6) -> str:
 
 
 def number_text(number: float) -> str:
-    """Format a number with thousands separators: whole, or with three digits."""
+    """Format a number with thousands separators, or with three significant digits.
+
+    Whole numbers, and numbers from 999.5, have no decimals.
+    """
     is_integer = float(number).is_integer() or abs(number) >= 999.5
     return f"{number:,.0f}" if is_integer else f"{number:.3g}"
 
 
 def share_text(share: float) -> str:
-    """Format a share as percent: only 0 as 0%, only 1 as 100%; "" for NaN."""
+    """Format a share as percent: only 0 as 0%, only 1 as 100%; "" for NaN.
+
+    Shares near 0 and 1 get a decimal.
+    """
     if 0 < share < 0.0005:
         return "<0.1%"
     if 0 < share < 0.0995 or 0.995 <= share < 1:

@@ -147,7 +147,11 @@ class Dataset:
     that differ in added columns alone."""
 
     def __post_init__(self) -> None:
-        """Fill in the profile from ``X`` if there is none, and decide the roles."""
+        """Fill in the profile from ``X`` if there is none, and decide the roles.
+
+        The profile of distances has no columns. Raises ValueError if lengths do not
+        fit.
+        """
         if self.profile is None:
             has_columns = not self.is_distances
             profile = self.X if has_columns else np.zeros((len(self.obs), 0), "f4")
@@ -163,7 +167,7 @@ class Dataset:
         return Expression(self.profile, self.has_expression, self.gene_kind)
 
     def find_profile_columns(self, wanted: Sequence[str]) -> FoundNames:
-        """Find columns of the ``profile`` by name; genes by identifier, too."""
+        """Find columns of the ``profile`` by name, else genes by Ensembl identifier."""
         gene_ids, names = self.gene_ids, self.profile_names
         ids = [gene_ids.get(name, "") for name in names] if gene_ids else []
         return find_names(wanted, names, data_ids=ids)
@@ -191,7 +195,10 @@ class Dataset:
 
     @cached_property
     def texts(self) -> list[str] | None:
-        """(n,) text or word of each row; None without a column of texts."""
+        """(n,) texts of the first column called "text", "word" or such.
+
+        A missing text is ""; None without such a column.
+        """
         for name, column in self.obs.items():
             if TEXT.match(str(name)):
                 return ["" if pd.isna(value) else str(value) for value in column]
@@ -258,7 +265,11 @@ class Dataset:
         )
 
     def reorder_source_rows(self, order: NDArray[np.integer]) -> Dataset:
-        """Return the dataset with its source rows in another order (n_source_rows,)."""
+        """Return the dataset with its source rows in another order.
+
+        ``order``: (n_source_rows,) present index of each row in the new order. The
+        usable rows follow it.
+        """
         rows = (np.cumsum(self.kept) - 1)[order[self.kept[order]]]
         objects = self.source_objects
         return replace(
@@ -279,7 +290,7 @@ class Dataset:
     def _take_row_fields(self, rows: NDArray[Any]) -> dict[str, Any]:
         """Return the fields with a value for each usable row, taken at `rows`.
 
-        `rows` are indices or a mask.
+        `rows` are indices or a mask. Of distances the same columns are taken, too.
         """
         X, names = self.X[rows], self.var_names
         if self.is_distances:
@@ -293,7 +304,10 @@ class Dataset:
         }
 
     def differs_only_in_columns(self, other: Dataset | None) -> bool:
-        """Return whether two datasets differ at most in added columns of ``obs``."""
+        """Return whether two datasets differ at most in added columns of ``obs``.
+
+        That is, whether they share the cache ``known``; False for None.
+        """
         return other is not None and self.known is other.known
 
     def with_columns(
@@ -308,10 +322,11 @@ class Dataset:
 
         ``base_name``: the wanted name of the first column. ``columns_by_suffix``:
         values (n,) keyed by the suffix of the column's name. ``record``: how the
-        columns were made. ``replaces``: whether former columns of the same kind are
-        removed.
+        columns were made. ``replaces``: whether added columns of the same kind and
+        first name are overwritten.
 
-        Columns of the file stay: the name gets a number if any of the names is taken.
+        Otherwise the name gets a number if any of the names is taken, so that columns
+        of the file stay. The cache of computed values is shared with this dataset.
         """
         replaced, name, number = (
             self.added_of_kind(record.kind) if replaces else {},
@@ -338,7 +353,9 @@ class Dataset:
     def with_roles_and_gene_kind(self, options: ReadOptions) -> Dataset:
         """Return the dataset with the column roles and the gene kind of the options.
 
-        Raises DataError if a column with the role of numbers holds a text.
+        The columns of the file are converted to their roles. Without either option, or
+        without ``source_obs``, the dataset itself is returned. Raises DataError if a
+        column with the role of numbers holds a text, or stated counts are negative.
         """
         chosen_roles, kind = options.roles, options.gene_kind
         if (not chosen_roles and kind is None) or self.source_obs is None:
@@ -354,16 +371,21 @@ class Dataset:
         return replace(self, **parts, gene_kind=kind, read_options=how)
 
     def with_added_columns_of(self, other: Dataset) -> Dataset:
-        """Return this dataset with the columns added to another of the same rows."""
+        """Return this dataset with the columns added to `other`, which has equal rows.
+
+        Columns of this dataset that have these names are dropped.
+        """
         obs = self.obs.drop(columns=other.added_columns, errors="ignore")
         return replace(self, obs=obs).restore_added_columns(other.obs, other.added)
 
     def restore_added_columns(
         self, table: pd.DataFrame, added: Mapping[str, AddedColumns]
     ) -> Dataset:
-        """Return the dataset with columns added before, from a table (n rows).
+        """Return the dataset with columns that were added to it in an earlier session.
 
-        ``added``: how the columns were made, as in :attr:`added`.
+        ``table`` (n rows): the columns. ``added``: how they were made, as in
+        :attr:`added`. A column of the file with the same name stays, and the added one
+        gets a number.
         """
         dataset = self
         for name, how in added.items():
@@ -409,7 +431,8 @@ class Dataset:
     ) -> Dataset:
         """Build a dataset from *all* rows of a source, using the rows of `kept`.
 
-        Each array has one row for each source row. Rows that are not kept are recorded
+        ``kept``: (N,) mask; None for all rows. ``**parts``: further fields, each array
+        with one row for each of the N source rows. Rows that are not kept are recorded
         as having missing values, unless `left_out` gives the reasons.
         """
         parts = {k: tuple(map(str, v)) if "names" in k else v for k, v in parts.items()}
@@ -422,7 +445,9 @@ class Dataset:
     def why_left_out(self) -> pd.Categorical:
         """Return the reason why each source row was left out, missing for kept rows.
 
-        The result is (n_source_rows,), with the reasons as categories.
+        The result is (n_source_rows,), with the reasons as categories. If several
+        reasons have a row, the last counts; a row without a reason is "not among the
+        rows of this map".
         """
         why = np.full(self.n_source_rows, None, dtype=object)
         why[~self.kept] = NOT_ON_THE_MAP
@@ -433,9 +458,11 @@ class Dataset:
     def expand_to_source_rows(self, values: Any, fill: Any = None) -> Any:
         """Expand values of the n usable rows (n, ...) to all source rows.
 
-        Returns (n_source_rows, ...). A left-out row receives `fill`: by default
-        "unassigned" among levels, -1 among whole numbers, no entry in a sparse matrix,
-        else NaN.
+        Returns (n_source_rows, ...). A left-out row receives
+
+        - "unassigned" among levels, and no entry in a sparse matrix, whatever `fill`
+          says,
+        - else `fill`, by default -1 among whole numbers and NaN among others.
         """
         rows = np.where(self.kept, np.cumsum(self.kept) - 1, -1)
         if sp.issparse(values):

@@ -28,7 +28,7 @@ class MissingValuesError(DataError):
         return self.sentence_with_remedy('missing="drop"')
 
     def sentence_with_remedy(self, remedy: str) -> str:
-        """Return the error sentence, ended by a remedy such as ``--missing drop``."""
+        """Return the error sentence with a remedy in brackets: "(--missing drop)"."""
         return f"{self.args[0]} ({remedy})."
 
 
@@ -45,7 +45,9 @@ def check_installed(package: str, needed_by: str, remedy: str = "") -> None:
 def wrap_read_errors(path: Path, file_kind: str) -> Iterator[None]:
     """Convert any exception in the block, raised while reading `path`, to a DataError.
 
-    `file_kind` completes "could not be read as ...", for instance "an .npz file".
+    An empty file raises DataError before the block runs; a DataError of the block stays
+    as it is. `file_kind` completes "could not be read as ...", for instance "an .npz
+    file".
     """
     try:
         if path.is_file() and path.stat().st_size == 0:

@@ -56,14 +56,17 @@ class Expression:
 
     @cached_property
     def has_counts(self) -> bool:
-        """Whether the profile holds raw counts of genes, judged by some rows."""
+        """Whether the profile holds raw counts of genes: as stated, else guessed."""
         if not self.is_expression or self.stated_kind is not None:
             return self.is_expression and self.stated_kind == "counts"
         return look_like_counts(self.profile)
 
     @cached_property
     def kind(self) -> GeneKind:
-        """What the profile holds: raw counts, log1p of counts, or other values."""
+        """What the profile holds: raw counts, log1p of counts, or other values.
+
+        The stated kind, else a guess; "values" if the columns are no genes.
+        """
         if not self.is_expression:
             return "values"
         return self.stated_kind or guess_gene_kind(self.profile)
@@ -145,7 +148,10 @@ def read_log_base(adata: AnnData) -> Any:
 
 
 def to_natural_log(logarithms: Any, base: Any) -> Any:
-    """Convert logarithms of a base to natural ones; base None leaves them unchanged."""
+    """Multiply logarithms of a base by ln(base), which makes them natural.
+
+    They are returned unchanged for a base that is None, 0, 1 or no number.
+    """
     if not isinstance(base, int | float | np.number) or base in (0, 1):
         return logarithms
     return logarithms * math.log(base)
@@ -165,7 +171,11 @@ def scale_and_log1p(counts: Any, row_factors: NDArray[np.float64]) -> Any:
 
 
 def _looks_like_log1p(profile: Any) -> bool:
-    """Return whether values begin at 0, are not whole, and are small as log1p is."""
+    """Return whether values look like log1p of counts.
+
+    They do if there are zeros and no negative values, the highest is below 20, and
+    sampled values are not all whole numbers.
+    """
     values = profile.data if sp.issparse(profile) else profile
     some = values[:: max(1, values.size // _MAX_SAMPLE)]
     if np.array_equal(some, np.round(some)):  # whole numbers are counts, or empty

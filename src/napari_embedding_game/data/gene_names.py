@@ -61,10 +61,11 @@ class FoundNames:
 
 
 def gene_display_names(var: pd.DataFrame) -> pd.Index:
-    """Return the (G,) names of genes to show: the symbols in ``var``, else its index.
+    """Return the (G,) names of genes to show.
 
-    Files of CELLxGENE, for instance, have symbols in a column beside Ensembl
-    identifiers.
+    These are the index of ``var``; but if at least half of the index are Ensembl
+    identifiers, symbols from a column such as "feature_name", where they are not empty,
+    as in files of CELLxGENE.
     """
     ids = var.index.astype(str)
     columns = {re.sub(r"[\W_]", "", str(c)).casefold(): v for c, v in var.items()}
@@ -76,7 +77,11 @@ def gene_display_names(var: pd.DataFrame) -> pd.Index:
 
 
 def find_ensembl_ids(var: pd.DataFrame) -> pd.Series | None:
-    """Return the (G,) Ensembl identifiers of genes, "" where absent; None if rare."""
+    """Return the (G,) Ensembl identifiers of genes, "" where absent.
+
+    Taken is the index, else the first text column, of which at least half are Ensembl
+    identifiers; None without such a column.
+    """
     columns = (one.astype(str) for _, one in var.items() if one.dtype.kind == "O")
     every = (pd.Series(var.index.astype(str)), *columns)
     ids = next((one for one in every if _are_ensembl_ids(one)), None)
@@ -84,6 +89,7 @@ def find_ensembl_ids(var: pd.DataFrame) -> pd.Series | None:
 
 
 def _are_ensembl_ids(names: pd.Index | pd.Series) -> bool:
+    """Return whether at least half of the names are Ensembl identifiers."""
     return bool(len(names) and names.str.fullmatch(ENSEMBL).mean() >= 0.5)
 
 
@@ -106,10 +112,14 @@ def find_names(
     by: str = "names",
     data_ids: Sequence[str] = (),
 ) -> FoundNames:
-    """Find each wanted name among the data's names, or else their identifiers.
+    """Find each wanted name among the data's names, or else among their identifiers.
 
-    Upper and lower case, and versions of Ensembl identifiers, may differ where only one
-    name of the data then matches.
+    1. A name equals a name of the data, of repeated ones the first.
+    2. Else it equals one name, if case and versions of Ensembl identifiers are ignored.
+    3. Else it equals one of `data_ids` (G,), likewise.
+
+    In steps 2 and 3 a name that matches several is not found. ``by``: recorded in the
+    result.
     """
     asked, known = (
         pd.Series(list(wanted), dtype=str),
@@ -132,6 +142,9 @@ def _fold_case_and_version(names: pd.Series) -> pd.Series:
 
 
 def _lookup_indices(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
-    """Return the index in `known` of each name in `asked`; -1 for a missing name."""
+    """Return the label in `known` of each text in `asked`; -1 for a missing text.
+
+    The index of `known`, whose texts are unique, holds positions in the data.
+    """
     indices = pd.Index(known).get_indexer(asked)
     return np.asarray(np.append(known.index, -1)[indices], np.intp)

@@ -63,14 +63,14 @@ class Identity:
 
     @property
     def distinguishing_parts(self) -> list[Part]:
-        """Parts whose numbers distinguish most rows; constant parts do not."""
+        """Parts with at least 0.9 times as many distinct rows as the best part."""
         hashes = self.row_hashes
         n_distinct = {part: len(pd.unique(one)) for part, one in hashes.items()}
         least = MIN_DISTINCT_SHARE * max(n_distinct.values(), default=0)
         return [part for part, n in n_distinct.items() if n >= least]
 
     def shares_row_hashes(self, other: Identity) -> bool:
-        """Return whether both have a part of equal numbers in the same row order."""
+        """Return whether a distinguishing part has equal hashes in both, row by row."""
         shared = [
             part for part in self.distinguishing_parts if part in other.row_hashes
         ]
@@ -83,9 +83,10 @@ def align_rows(
 ) -> NDArray[np.intp]:
     """Return for each known row its index among the rows found, (n,).
 
-    Rows are found by unique names, else in their order. The numbers of one shared part
-    have to be equal for all rows; another part may have been computed anew for the same
-    cells. If either side has no hashes, names decide alone.
+    Rows are found by unique names, else in their order. At least one distinguishing
+    part that both sides have must have equal numbers in all rows; other parts may have
+    been computed anew for the same cells. If either side has no hashes, names decide
+    alone.
 
     ``source_name``: name of the source in the message. ``remedy``: sentence at the end
     of the message.
@@ -119,10 +120,11 @@ def align_rows(
 def find_row_order(
     known_names: pd.Index, found_names: pd.Index
 ) -> NDArray[np.intp] | None:
-    """Return the index of each known name among the found names; None if any is gone.
+    """Return the index of each known name among the found names, (n,).
 
-    Repeated names are distinguished by their order, as "A" and "A-1", where either side
-    has unique names: another program may have made the names unique.
+    Where only one side has unique names, the other side's are made unique ("A", "A-1"),
+    as another program may have done. Returns None if a known name is gone, or if both
+    sides have repeated names and the names are not the same in the same order.
     """
     known_names, found_names = known_names.astype(str), found_names.astype(str)
     if known_names.equals(found_names):
@@ -151,9 +153,10 @@ def is_unchanged_order(order: NDArray[np.intp]) -> bool:
 def hash_rows(values: Any) -> NDArray[np.uint64]:
     """Return (n,) hashes of the rows of a dense or sparse matrix (n, D) of numbers.
 
-    Equal numbers have equal hashes in any type and kind of matrix; -0.0 equals 0, and
-    all missing values are equal. A hash is the sum of the numbers' bits times an odd
-    factor for each column, modulo 2^64.
+    Equal numbers have equal hashes in any type; -0.0 equals 0, and all missing values
+    are equal. A hash is the sum of the numbers' bits times an odd factor for each
+    column, modulo 2^64. Of a dense matrix of 512 columns or more, evenly spaced columns
+    are hashed: at least :data:`MAX_COLUMNS`.
     """
     n, n_columns = values.shape
     hashes = np.empty(n, np.uint64)
@@ -179,7 +182,8 @@ def hash_rows(values: Any) -> NDArray[np.uint64]:
 def hash_table_rows(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
     """Return the (n,) row hashes of a table, keyed by the sorted names of its columns.
 
-    ``numbers``: (n,) values of each column by name, in any order.
+    ``numbers``: (n,) values of each column by name, in any order. Of 512 columns or
+    more, evenly spaced ones are hashed and are the key. Empty without columns.
     """
     names = sorted(numbers)[:: max(1, len(numbers) // MAX_COLUMNS)]
     if not names:
@@ -215,6 +219,7 @@ def _odd_hash_factors(n_columns: int) -> NDArray[np.uint64]:
 
 
 def _name_hash_factor(name: str) -> np.uint64:
+    """Return an odd factor for a column of this name, the same on any machine."""
     digest = blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little") | 1)
 
@@ -230,11 +235,11 @@ def absolute_row_sums(values: Any) -> NDArray[np.float64]:
 
 
 def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
-    """Raise DataError unless the rows of ``adata.X`` have these absolute sums.
+    """Raise DataError unless the rows of ``adata.X`` have the absolute sums (n,).
 
     A notebook assigns annotations of the window to rows by name, and equal sums show
-    that these are the same rows: to four digits, as logarithms are rounded differently
-    on other machines.
+    that these are the same rows. Sums are compared to four digits, as logarithms are
+    rounded differently on other machines.
     """
     known, found = sums.to_numpy(np.float64), absolute_row_sums(adata.X)
     is_other = ~np.isclose(found, known, rtol=1e-4, atol=1e-6)
@@ -256,7 +261,10 @@ def missing_row_text(known_names: pd.Index, found_names: pd.Index) -> str:
 
 
 def _missing_part_text(part: Part, found: RowHashes) -> str:
-    """Return a clause that names the part, or its columns, which the source lost."""
+    """Return a clause that names the lost part, or the lost columns of a table.
+
+    ``found``: hashes of the parts that the source still has.
+    """
     if isinstance(part, str):
         return f"it no longer holds {part}, by which its rows could be told"
     present = {name for one in found if isinstance(one, tuple) for name in one}
@@ -268,7 +276,10 @@ def _missing_part_text(part: Part, found: RowHashes) -> str:
 def _changed_numbers_text(
     known: NDArray[np.uint64], found: NDArray[np.uint64], order: NDArray[np.intp]
 ) -> str:
-    """Return a clause on how the numbers of a part differ from the known numbers."""
+    """Return a clause on how many rows have other hashes, or that rows were reordered.
+
+    ``order``: (n,) index among the found rows of each known row.
+    """
     n_changed = int(np.count_nonzero(known != found[order]))
     is_sorted = is_unchanged_order(order) and np.array_equal(
         np.sort(known), np.sort(found)

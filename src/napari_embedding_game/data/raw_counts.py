@@ -26,9 +26,10 @@ def looks_like_counts(source: Any) -> bool:
 
 
 def look_like_counts(X: Any) -> bool:
-    """Return whether sampled values are whole numbers from 0, some above 1.
+    """Return whether values are whole numbers from 0, some above 1.
 
-    `X` is a matrix of any width, or a vector of values.
+    `X` is a matrix of any width, of which some 2,000 evenly spaced rows are inspected,
+    or a vector of values. False for other types than numbers.
     """
     if X.dtype.kind not in "buif":
         return False

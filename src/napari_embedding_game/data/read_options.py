@@ -86,7 +86,7 @@ class ReadOptions:
     """Roles of metadata columns by name; other columns get roles by type and name."""
 
     def __post_init__(self) -> None:
-        """Raise DataError if an option has no valid value."""
+        """Raise DataError if an option has no valid value; make ``columns`` a tuple."""
         if self.missing not in get_args(Missing):
             raise DataError(f"missing can be 'error' or 'drop', not {self.missing!r}.")
         kinds, roles = get_args(GeneKind), get_args(Role)

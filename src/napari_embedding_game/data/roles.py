@@ -37,10 +37,12 @@ def convert_columns_by_role(
     """Decide the role of each metadata column, and convert the columns to their roles.
 
     ``obs`` (n rows): the columns as a file has them. ``chosen_roles``: roles chosen by
-    a person, keyed by the column's name. ``where``: the source, for a sentence.
+    a person, keyed by the column's name; other roles are guessed. ``where``: the
+    source, for a sentence.
 
     Returns the columns, groups as levels and numbers as numbers, and the role of each
-    column. Raises DataError if a column with the role of numbers holds a text.
+    column. Columns whose guessed role is not of groups keep their values. Raises
+    DataError if a column with the chosen role of numbers or positions holds a text.
     """
     read, roles = dict[str, pd.Series](), dict[str, Role]()
     for name, column in obs.items():
@@ -52,7 +54,14 @@ def convert_columns_by_role(
 
 
 def guess_role(column: pd.Series) -> Role:
-    """Return the role of a column by its type and name."""
+    """Return the role of a column by its type and name.
+
+    - Truth values, and texts of few levels, are "samples" if the name says so, else
+      "groups"; so are categories, unless these are too many: then "ids".
+    - Numbers: see :func:`_guess_role_of_numbers`.
+    - Other texts are "texts" if the name says so, any of the first has a space, or any
+      repeats among the first 1,000; else "ids". Dates and mixed values are "texts".
+    """
     name, types = str(column.name), pd.api.types
     of_groups: Role = "samples" if is_sample_name(name) else "groups"
     if types.is_bool_dtype(column):
@@ -80,7 +89,15 @@ def guess_role_unconverted(column: pd.Series) -> Role:
 
 
 def _guess_role_of_numbers(column: pd.Series, name: str, group_role: Role) -> Role:
-    """Return the role of a numeric column: groups, positions, ids or numbers."""
+    """Return the role of a numeric column, by the first rule that applies.
+
+    1. Axes of an external map are "positions"; names such as "n_genes" mean "numbers".
+    2. Positions by name are "positions", unless the name is all letters or a time.
+    3. A few levels of whole numbers have `group_role`, if the name is of groups or the
+    values differ.
+    4. Other positions by name are "positions", and whole numbers named as ids "ids".
+    5. Others are "numbers".
+    """
     is_time, is_named = _TIMES.search(name), columns.is_id_or_group_name(name)
     if columns.is_external_map_name(name):
         return "positions"
@@ -103,7 +120,11 @@ def _guess_role_of_numbers(column: pd.Series, name: str, group_role: Role) -> Ro
 
 
 def _has_few_levels(column: pd.Series, name: str, kind: str) -> bool:
-    """Return whether a column has few enough distinct values to be groups."""
+    """Return whether a column has few enough distinct values to be groups.
+
+    The limit for `kind` "numbers" is 30, for "texts" 100, and 500 if the name says that
+    it holds samples or clusters and no times; never more than half the rows.
+    """
     most = _MAX_UNNAMED[kind]
     is_named = is_sample_name(name) or _MANY_GROUPS.search(name)
     if is_named and not (kind == "numbers" and _TIMES.search(name)):
@@ -115,7 +136,8 @@ def _has_few_levels(column: pd.Series, name: str, kind: str) -> bool:
 def _to_plain_column(column: pd.Series) -> pd.Series:
     """Return a column in a type that files and lists of levels can hold.
 
-    Truth values with gaps become pandas' own, lists and other objects become texts.
+    Truth values with gaps become nullable booleans; lists and other objects become
+    texts. Other columns are returned unchanged.
     """
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "unknown-array":  # the type is a dictionary or list of Arrow
@@ -130,7 +152,9 @@ def _to_plain_column(column: pd.Series) -> pd.Series:
 def convert_to_role(column: pd.Series, role: Role, where: str) -> pd.Series:
     """Return a column converted to the type of its role.
 
-    Raises DataError if the role is of numbers, and the column holds a text.
+    Levels become categories, unless they are truth values; numbers and positions become
+    numbers; texts and ids become texts or objects. Raises DataError if the role is of
+    numbers or positions, and the column holds a text.
     """
     types = pd.api.types
     is_levels = isinstance(column.dtype, pd.CategoricalDtype)
@@ -157,7 +181,7 @@ def convert_to_role(column: pd.Series, role: Role, where: str) -> pd.Series:
 
 
 def _to_levels(column: pd.Series) -> pd.Series:
-    """Return a column as levels; the levels 1.0 and 2.0 become 1 and 2."""
+    """Return a column as a categorical; the levels 1.0 and 2.0 become 1 and 2."""
     levels = column.astype("category")
     if pd.api.types.is_numeric_dtype(column):
         numbers = columns.parse_integers(levels.cat.categories.to_series())
@@ -167,7 +191,11 @@ def _to_levels(column: pd.Series) -> pd.Series:
 
 
 def roles_text(roles: Mapping[str, Role]) -> str:
-    """Return sentences that list the columns by role, as "Samples: donor. Ids: id"."""
+    """Return sentences that list the columns by role, as "Samples: donor.".
+
+    At most three columns of each role are named; columns of this program's maps are
+    left out.
+    """
     by_role: dict[Role, list[str]] = {role: [] for role in ROLES}
     for name, role in roles.items():
         if not columns.is_own_map_column(name):

@@ -52,10 +52,11 @@ def find_finite_rows(
     var_names: Sequence[object],
     missing: Missing,
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Return a mask of the rows with finite numbers only, and notes on the others.
+    """Return a mask (N,) of the rows with finite numbers only, and notes on the others.
 
-    Raises MissingValuesError if a value is NaN or infinite and `missing` is "error",
-    and DataError if fewer than two rows remain.
+    The notes are one sentence that names the first such value, or empty. Raises
+    MissingValuesError if a value is NaN or infinite and `missing` is "error", and
+    DataError if fewer than two rows remain.
     """
     if sp.issparse(X):
         bad = np.flatnonzero(~np.isfinite(X.data))
@@ -86,7 +87,7 @@ def find_finite_rows(
 
 
 def check_magnitude_and_variation(X: Matrix, where: str) -> None:
-    """Raise DataError if numbers are too large or all rows of `X` are the same."""
+    """Raise DataError if a magnitude exceeds 1e18, or all rows of `X` are the same."""
     lowest, highest = column_extremes(X)
     if max(-float(lowest.min()), float(highest.max())) > _MAX_NUMBER:
         raise DataError(
@@ -122,7 +123,8 @@ def to_sufficient_precision(X: Any) -> Matrix:
     """Return a matrix to embed in single precision, or in double where needed.
 
     Double precision is needed where single precision would round away the differences
-    between rows, as with small differences far from 0. Sparse becomes CSR.
+    between rows, as with small differences far from 0; 200 rows are inspected. Sparse
+    becomes CSR.
     """
     single = to_float32(X)
     if np.can_cast(X.dtype, np.float32):

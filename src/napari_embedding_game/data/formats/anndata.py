@@ -100,10 +100,12 @@ _Genes = tuple[Any, Sequence[str], list[str]]
 def read_anndata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read one space of an .h5ad file or .zarr folder, in stages.
 
-    The space is written ``X_pca``, ``obsm['X_pca']``, ``X`` or ``layers['counts']``; by
-    default ``X_pca``, else the first entry of ``obsm`` with more than three columns
-    that holds neither a map nor positions, else ``X``. Of SpatialData the first table
-    is read.
+    The space is written ``X_pca``, ``obsm['X_pca']``, ``X`` or ``layers['counts']``. By
+    default it is ``X_pca``; else the first entry of ``obsm``, by key, with more than
+    three columns that holds neither a map nor positions; else ``X``; else any space. Of
+    SpatialData the first table by name is read, and a note names the other tables.
+
+    Raises DataError if the file is damaged or too large, or lacks the space.
     """
     yield Stage(f"Opening {path.name}")
     with _open_cells_group(path) as (root, notes):
@@ -123,9 +125,10 @@ def read_adata_in_stages(
 ) -> Stages[ReadResult]:
     """Read one space of an AnnData in memory, in stages.
 
-    ``path``: the file that the AnnData was read from, if any. ``is_shared``: numbers
-    are copied, as other code may change them. ``by_ids``: genes keep the names of the
-    index.
+    ``name``: short name of the dataset. ``path``: the file that the AnnData was read
+    from, if any. ``is_shared``: whether other code may change the numbers, so that they
+    are copied. ``by_ids``: whether genes keep the names of the ``var`` index, instead
+    of symbols from a column of ``var``.
     """
     where, root = f"'{name}'" if path is None else name, spaces.root_from_anndata(adata)
     source = _Source(root, name, where, path, is_shared, by_ids=by_ids)
@@ -139,7 +142,10 @@ def from_anndata(
     *,
     by_ids: bool = False,
 ) -> Dataset:
-    """Return the dataset of an AnnData in memory; see :func:`read_adata_in_stages`."""
+    """Return the dataset of an AnnData in memory, without showing stages.
+
+    The parameters are those of :func:`read_adata_in_stages`.
+    """
     return finish(read_adata_in_stages(adata, name, options, by_ids=by_ids)).dataset
 
 
@@ -148,8 +154,10 @@ def read_expression(
 ) -> tuple[Expression, list[str], list[str]]:
     """Return the genes of an AnnData in memory that the window would compare.
 
-    These are the genes of ``raw`` unless ``raw`` holds counts and ``X`` logarithms,
-    else of ``X``; of a map that the window made of a layer, of that layer.
+    For a map that the window made of ``X``, ``raw`` or a layer, as ``uns`` notes, these
+    are the genes compared beside that space. Else they are the genes of ``raw``, unless
+    ``raw`` holds counts and ``X`` logarithms; else of ``X``.
+
     ``gene_kind``: kind of the values as a person states it; None: guessed from the
     values.
 
@@ -157,7 +165,8 @@ def read_expression(
     -------
     Expression, names, ids
         (n_obs, G) expression, where G is 0 without genes; (G,) unique names; (G,)
-        Ensembl identifiers, "" for none, or an empty list.
+        Ensembl identifiers, "" for an unknown one. Without any identifier ``ids`` is
+        an empty list.
 
     Raises DataError if the values are no numbers.
     """
@@ -181,9 +190,10 @@ def read_expression(
 
 
 def read_whole_anndata(path: Path) -> AnnData:
-    """Read an .h5ad file or a .zarr folder completely, after checking its parts.
+    """Read an .h5ad file or a .zarr folder completely; row names become texts.
 
-    Raises DataError if it is damaged, or does not fit into memory.
+    Of SpatialData the first table by name is read. Raises DataError if the file is
+    damaged, or does not fit into memory.
     """
     with _open_cells_group(path) as (root, _):
         adata = _read_whole_root(root, path)
@@ -192,7 +202,10 @@ def read_whole_anndata(path: Path) -> AnnData:
 
 
 def has_array_tables(path: Path) -> bool:
-    """Return whether the tables of an .h5ad file are arrays, as in anndata 0.6."""
+    """Return whether the table ``obs`` of an .h5ad file is an array, as in anndata 0.6.
+
+    Raises DataError if the file is damaged or has no ``obs``.
+    """
     with wrap_read_errors(path, "an .h5ad file"), store.open_store(path) as file:
         return store.is_array(file["obs"])
 
@@ -207,7 +220,11 @@ def to_readable_root(root: Any, path: Path) -> Any:
 
 
 def _read_whole_root(root: Any, path: Path) -> AnnData:
-    """Read a root completely; anndata itself reads files older than version 0.8."""
+    """Read a root completely as an AnnData; a file older than anndata 0.8 by `path`.
+
+    Raises DataError if it does not fit into memory, and ValueError if a sparse matrix
+    points outside its arrays.
+    """
     if "encoding-type" in root.attrs or path.is_dir():
         adata: AnnData = store.read_element(root, path.name, "its content")
         return adata
@@ -225,7 +242,9 @@ def _read_whole_root(root: Any, path: Path) -> AnnData:
 def _open_cells_group(path: Path) -> Iterator[tuple[Any, list[str]]]:
     """Open a file or folder and yield the group with ``obs`` and ``var``, and notes.
 
-    Raises DataError for damage, or if there is no such group.
+    Of SpatialData the group is the first table by name; a note names the other tables.
+    Raises DataError for damage, or if there is no such group; any exception in the
+    block becomes a DataError, too.
     """
     kind = "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
     with wrap_read_errors(path, kind), store.open_store(path) as file:
@@ -249,9 +268,11 @@ def read_file_identity(path: Path, known: Identity) -> Identity:
 
 
 def read_root_identity(root: Any, where: str, known: Identity) -> Identity:
-    """Return the names of all rows of a root, and hashes of the parts that `known` has.
+    """Return the names of all rows of a root, and row hashes of some of its parts.
 
-    The smallest parts are read first, until the numbers of one part agree.
+    Read are the distinguishing parts of `known` that the root has, the smallest first.
+    Reading stops at the first part whose hashes equal the known ones; all of these
+    parts are read if the row names do not match.
     """
     obs = store.read_element(root["obs"], where, "its table obs")
     names, hashes = obs.index.astype(str), dict[Part, NDArray[np.uint64]]()
@@ -273,7 +294,11 @@ def read_root_identity(root: Any, where: str, known: Identity) -> Identity:
 
 
 def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
-    """Read and check the parts that are needed, and build the dataset from them."""
+    """Read and check the parts that are needed, and build the dataset from them.
+
+    Maps and positions of ``obsm`` are added to ``obs``. The projection stored in
+    ``uns`` is kept if it belongs to this space and all of its columns are embedded.
+    """
     root, where = source.root, source.where
     space = spaces.choose_space(root, options.space, where)
     yield Stage("Reading the table of cells (obs)")
@@ -319,9 +344,9 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
 
 
 def _read_coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
-    """Return the maps and positions in ``obsm`` as columns, one for each axis.
+    """Return the maps and positions in ``obsm`` as columns such as "X_umap 1".
 
-    Columns whose names ``obs`` has are left out.
+    Maps of this program, and columns whose names ``obs`` has already, are left out.
     """
     coordinates: dict[str, Any] = {}
     for key in spaces.find_coordinate_keys(root):
@@ -332,7 +357,11 @@ def _read_coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _space_column_names(space: str, names: pd.Index, values: Any) -> list[str]:
-    """Return the names of all columns of a space; empty for a pairwise space."""
+    """Return the names of all columns of a space; an empty list for a pairwise space.
+
+    A DataFrame has its numeric columns; another entry of ``obsm`` numbered ones, such
+    as "pca 1"; any other space the gene `names`, made unique.
+    """
     if is_pairwise_space(space):
         return []
     if isinstance(values, pd.DataFrame):
@@ -347,11 +376,15 @@ def _space_column_names(space: str, names: pd.Index, values: Any) -> list[str]:
 def _choose_and_read_compared_genes(
     source: _Source, space: str, values: Any, names: pd.Index
 ) -> _Genes:
-    """Read the genes to compare clusters by, with their names and notes.
+    """Read the genes to compare clusters by, with their unique names and notes.
 
-    As in scanpy these are the genes of .raw, which stay unscaled; but not of a .raw
-    with counts where X, or the embedded layer, has logarithms. The matrix is None
-    without genes, or if they are too large.
+    As in scanpy these are the genes of ``raw``, which stay unscaled; but those of the
+    embedded layer, or of ``X``, where only ``raw`` holds counts and the others have no
+    value below 0. Logarithms of another base become natural. The matrix is None without
+    genes, or if they are too large for the memory.
+
+    ``space`` and ``values``: what is embedded, so that it is not read twice. ``names``:
+    names of the genes of this space.
     """
     root, notes = source.root, []
     are_embedded = space in ("X", spaces.RAW) or space.startswith("layers")
@@ -393,7 +426,11 @@ def _choose_and_read_compared_genes(
 
 
 def _read_gene_names(source: _Source, var: Any) -> pd.Index:
-    """Return the names of genes from ``var``, and store their Ensembl identifiers."""
+    """Return the gene names of a ``var`` table, and add Ensembl ids to the source.
+
+    The names are the index if the source says ``by_ids``, else symbols where there are
+    any. ``source.gene_ids`` gets "" for a name that stands for different genes.
+    """
     table = store.read_element(var, source.where, "its table var")
     gene_ids = source.gene_ids
     names = table.index.astype(str) if source.by_ids else gene_display_names(table)
@@ -406,21 +443,30 @@ def _read_gene_names(source: _Source, var: Any) -> pd.Index:
 
 
 def _read_unless_large(source: _Source, part: str, item: Any) -> Any:
-    """Read genes to compare; None if they are in a file and large."""
+    """Read a matrix of genes; return None if it is in a file and too large.
+
+    Too large is more than half of the budget, a quarter of the free memory.
+    """
     if store.is_stored(item) and store.declared_bytes(item) > memory.budget() // 2:
         return None
     return _read_and_hash(source, item, part)
 
 
 def _read_and_hash(source: _Source, item: Any, part: str) -> Any:
-    """Read a matrix and store its row hashes; a shared matrix is copied."""
+    """Read a matrix, and store its row hashes in the source under the name `part`.
+
+    A matrix in memory that other code may change is copied.
+    """
     values = store.read_element(item, source.where, part)
     source.row_hashes.update(_hash_if_numeric(part, values))
     return values.copy() if source.is_shared and values is item else values
 
 
 def _hash_if_numeric(part: str, values: Any) -> RowHashes:
-    """Return the row hashes of a part in a dict; an empty dict if it is not numeric."""
+    """Return ``{part: row hashes}`` of a matrix; an empty dict if it is not numeric.
+
+    Of a DataFrame the numeric columns are hashed.
+    """
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number").to_numpy(np.float64, na_value=np.nan)
     is_matrix = values.ndim == 2 and values.dtype.kind in "buif"
@@ -438,9 +484,10 @@ def _read_uns(source: _Source, *keys: str) -> Any:
 
 
 def _read_level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str]]:
-    """Return the colours that a file has for the levels of each column of ``obs``.
+    """Return the colours in the file for levels of ``obs``, by column and level.
 
-    scanpy keeps the colours of "leiden" in ``uns`` under "leiden_colors".
+    scanpy keeps the colours of "leiden" in ``uns`` under "leiden_colors". Columns with
+    fewer colours than levels are left out.
     """
     all_colors = {}
     for name in obs.select_dtypes("category"):
@@ -452,7 +499,11 @@ def _read_level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str
 
 
 def _to_numeric_matrix(values: Any, space: str, where: str) -> Matrix:
-    """Return the values of a space as a matrix; raise DataError if not numeric."""
+    """Return the values of a space as a matrix, of a DataFrame its numeric columns.
+
+    Raises DataError if the values are no numbers, or there are fewer than two rows or
+    no column.
+    """
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number")
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -46,10 +46,13 @@ Arrays = Mapping[str, Any]
 def read_arrays_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read .npy or .npz, in stages; `options.space` names the array to embed.
 
-    Arrays with one number or text for each row become metadata. An array of pictures, N
-    x h x w or uint8 with a square number of columns, also gives the thumbnails. A table
-    beside the file, such as ``letters_text.csv`` of ``letters.npz``, adds texts and
-    metadata, row by row.
+    By default this is the first array with a usual name such as ``X``, else the first
+    that can be embedded; a note names the others. Arrays with one number or text for
+    each row become metadata. An array of pictures, N x h x w or uint8 with a square
+    number of columns, also gives the thumbnails. A table beside the file, such as
+    ``letters_text.csv`` of ``letters.npz``, adds texts and metadata, row by row.
+
+    Raises DataError if the file is damaged or too large, or has no such array.
     """
     yield Stage(f"Reading {path.name}")
     with wrap_read_errors(path, f"a NumPy {path.suffix.lower()} file"):
@@ -90,7 +93,12 @@ def read_arrays_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
 
 
 def _load_plain_arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the arrays of a file by name, and a note on pickled ones, left out."""
+    """Return the arrays of a .npy or .npz file by name, and a note on what is left out.
+
+    Left out are arrays of Python objects, which are never unpickled, and members of an
+    archive that are no arrays. Raises ValueError for a foreign format, and DataError if
+    the declared size exceeds the memory, or no array is left.
+    """
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -120,7 +128,11 @@ def _load_plain_arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _read_plain_array(read: Callable[[Any], Any], what: object) -> Any:
-    """Read an array; return None if it holds Python objects, or is no array."""
+    """Return ``read(what)`` in native byte order; None for objects, or no array.
+
+    Arrays of Python objects are not unpickled. Any other ValueError of `read` is
+    raised.
+    """
     try:
         # numpy warns of headers that Python 2 wrote.
         with warnings.catch_warnings(action="ignore"):
@@ -139,9 +151,10 @@ def _read_plain_array(read: Callable[[Any], Any], what: object) -> Any:
 
 
 def _find_embeddable_names(arrays: Arrays, where: str) -> list[str]:
-    """Return the names of the arrays that can be embedded, the likeliest first.
+    """Return the names of the numeric arrays that can be embedded, the likeliest first.
 
-    Raises DataError if there are none.
+    These have two or three dimensions, or four with three or four channels at the end.
+    Names such as ``X`` come first. Raises DataError if there is no such array.
     """
     names = [
         name
@@ -169,7 +182,10 @@ def _describe_arrays(arrays: Arrays, names: Iterable[str]) -> str:
 def _to_matrix_and_names(
     values: Any, pictures: NDArray[np.uint8] | None
 ) -> tuple[Matrix, list[str]]:
-    """Return an array as the matrix to embed, and the names of its columns."""
+    """Return an array as the (N, D) matrix to embed, and the D names of its columns.
+
+    If there are `pictures`, the columns are pixels.
+    """
     if pictures is not None:
         shape = pictures.shape[1:] if values.ndim == 2 else values.shape[1:]
         return row_images.flatten_pixels(values), row_images.pixel_names(shape)
@@ -178,7 +194,10 @@ def _to_matrix_and_names(
 
 
 def _to_row_metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
-    """Return the arrays with one number or text for each row as a DataFrame."""
+    """Return the (n_rows,) arrays of numbers, truth values, texts or dates as columns.
+
+    Rows are named "1" to n_rows; other arrays are left out.
+    """
     obs = pd.DataFrame(index=[str(i + 1) for i in range(n_rows)])
     for name, one in arrays.items():
         # Dates without a unit are unusable.
@@ -200,7 +219,11 @@ def _to_pandas_types(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _find_side_table(path: Path) -> list[Path]:
-    """Return the first table whose name says that it describes a file's rows, or []."""
+    """Return a list with the first table beside a file that describes its rows, or [].
+
+    The table is called as the file, with "_text" and an ending in the order of
+    :data:`TABLES`.
+    """
     names = (
         path.with_name(path.stem + _SIDE_TABLE_SUFFIX + ending) for ending in TABLES
     )
@@ -208,9 +231,10 @@ def _find_side_table(path: Path) -> list[Path]:
 
 
 def _add_side_table(dataset: Dataset, path: Path, options: ReadOptions) -> Dataset:
-    """Return a dataset with the columns of a table that it lacks, row by row.
+    """Return a dataset with the columns of a table beside its file, matched by order.
 
-    Raises DataError if the numbers of rows differ.
+    Columns that the dataset has already are left out. Raises DataError if the table and
+    the source have different numbers of rows.
     """
     frame = read_frame(path)
     frame.columns = frame.columns.astype(str)

@@ -68,8 +68,9 @@ _Events = tuple[pd.DataFrame, pd.DataFrame, list[str]]
 def _describe_channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
     """Return a table of p channels, named "CD3 (FITC-A)", or as the detector.
 
-    Columns are ``detector`` and ``marker``, ``is_marked``: whether there is a marker,
-    and ``measures``: whether the channel measures a stain of the cell.
+    A marker that is empty or repeats the detector counts as none. The columns are
+    ``detector``, ``marker``, ``is_marked`` (whether there is a marker) and ``measures``
+    (whether the channel measures a stain of the cell).
     """
     table = pd.DataFrame({"detector": detectors, "marker": markers}).astype(str)
     is_marked = (table["marker"] != "") & (table["marker"] != table["detector"])
@@ -83,8 +84,14 @@ def _describe_channels(detectors: list[str], markers: list[str]) -> pd.DataFrame
 def _default_channels(channels: pd.DataFrame) -> tuple[tuple[str, ...], list[str]]:
     """Return the channels that are embedded by default, and notes on this choice.
 
-    These are measures with a marker; if there are none, the areas of pulses, or all
-    measures. Of a pulse only the area is embedded: height and width are nearly the same
+    These are, of the channels that measure a stain, the first kind that exists:
+
+    1. channels with a marker,
+    2. areas of pulses,
+    3. channels that are no area,
+    4. all channels of the file.
+
+    In 1 to 3 only the area of a pulse is embedded: height and width are nearly the same
     number, so that its marker would count three times.
     """
     measures = channels["measures"]
@@ -110,11 +117,16 @@ def find_fcs_files(folder: Path) -> list[Path]:
 def read_fcs_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read an .fcs file or a folder, in stages; the space is one of :data:`COFACTORS`.
 
-    By default channels with a marker are embedded, without time and scatter, and of
-    area, height and width of a pulse the area alone, as the arcsinh with the cofactor
-    of the instrument; if time or scatter are chosen, all columns are standardised.
-    Events are compensated by the matrix of the file, and named by their number. Of
-    several files the channels that all of them have are read.
+    - By default channels with a marker are embedded, without time and scatter, and of
+      area, height and width of a pulse the area alone.
+    - Stains are embedded as arcsinh, by default with the cofactor of mass cytometry if
+      any channel is a metal, else of flow cytometry. If time or scatter are chosen
+      beside an arcsinh, all columns are standardised.
+    - Events are compensated by the matrix of the file, and named by their number; in a
+      folder by file and number.
+    - Of several files the channels that all of them have are read.
+
+    Raises DataError if a file is damaged or too large, or a channel does not exist.
     """
     files = find_fcs_files(path) if path.is_dir() else [path]
     n_bytes = sum(file.stat().st_size for file in files)
@@ -172,7 +184,8 @@ def _concatenate_files(
 ) -> _Events:
     """Return the events of all files in their common channels, the channels, and notes.
 
-    Raises DataError if the files have no stained channel in common.
+    Events are indexed by file and number. A note of some files only names these files.
+    Raises DataError if several files have no stained channel in common.
     """
     events = pd.concat(
         [one for one, *_ in read], join="inner", keys=[file.stem for file in files]
@@ -198,7 +211,11 @@ def _concatenate_files(
 
 
 def _read_events(path: Path) -> _Events:
-    """Read events (n, p), linear and compensated, their channels, and notes."""
+    """Read events (n, p), linear and compensated, their channels, and notes.
+
+    Of several data sets in a file the first is read. Raises DataError for an unknown
+    order of bytes, and ValueError if the size is not as declared.
+    """
     import flowio
 
     # flowio warns of deviations from the standard.
@@ -228,7 +245,8 @@ def _read_events(path: Path) -> _Events:
 def _drop_empty_keywords(path: Path) -> io.BytesIO:
     """Return a file's content without keywords of empty value, which flowio misreads.
 
-    flowio takes the two delimiters of an empty value for an escaped delimiter.
+    flowio takes the two delimiters of an empty value for an escaped delimiter. The
+    content keeps its length. Raises ValueError if the file does not begin with "FCS".
     """
     file = path.read_bytes()
     if not file.startswith(b"FCS"):
@@ -245,7 +263,11 @@ def _drop_empty_keywords(path: Path) -> io.BytesIO:
 def _compensate_in_place(
     events: NDArray[np.float64], detectors: Sequence[str], spillover: str
 ) -> str:
-    """Compensate events (n, p) in place by the spillover matrix; return a note."""
+    """Compensate events (n, p) in place by the spillover matrix; return a note.
+
+    ``spillover``: the keyword's text, as "n,name 1,...,name n,value 1,...". If it does
+    not fit `detectors`, events stay unchanged and the note says so.
+    """
     try:
         n, *values = spillover.split(",")
         names = [name.strip() for name in values[: int(n)]]

@@ -31,7 +31,11 @@ class LazyRows:
     """
 
     def __init__(self, path: Path, space: str | None = None) -> None:
-        """Open the rows of a space of `path`, by default of the space for a map."""
+        """Open the rows of a space of `path`, by default of the space that suits a map.
+
+        ``self.space`` becomes the full name of the space; of a zarr array it is
+        "array".
+        """
         self.path, self.space = path, space
         self._open: Any = None
         item = self._open_item()
@@ -63,7 +67,12 @@ class LazyRows:
     def take_rows(
         self, numbers: NDArray[np.integer], n_at_once: int = 65_536
     ) -> NDArray[np.floating]:
-        """Return rows by their ascending numbers, reading ``n_at_once`` at a time."""
+        """Return the rows with the given numbers, (k, D), in the order of the numbers.
+
+        ``numbers``: (k,) ascending numbers of rows from 0. The file is read in ranges
+        of ``n_at_once`` rows; ranges without a wanted row are skipped. Raises DataError
+        as :meth:`read_range` does, also for unwanted rows of a range.
+        """
         values = np.empty((len(numbers), self.shape[1]), self._dtype)
         for begin in range(0, self.shape[0], n_at_once):
             end = min(begin + n_at_once, self.shape[0])
@@ -75,7 +84,10 @@ class LazyRows:
         return values
 
     def _open_item(self) -> Any:
-        """Return the array with the rows, opening the file at the first call."""
+        """Return the array with the rows; the first call opens it and sets the space.
+
+        Raises DataError if the file has no such space, or is not safe to open.
+        """
         if self._open is None:
             self._closing = ExitStack()
             if is_zarr_array(self.path):

@@ -43,15 +43,20 @@ def dataset_from_matrix(
 ) -> Dataset:
     """Check a matrix, and return the dataset of its usable rows.
 
-    ``X`` (N, D): dense array or CSR matrix. ``obs`` (N rows): metadata. ``names`` (D,):
-    names of the columns. ``space`` and ``where``: the name of what is embedded, and the
-    subject of messages. ``left_out``: (N,) masks of rows that are not embedded, keyed
-    by the reason. ``standardise``: whether each column is scaled to mean 0 and standard
-    deviation 1, unless these are raw counts; :attr:`Dataset.profile` keeps their units.
-    ``**parts``: as for :meth:`Dataset.from_rows`.
+    The columns that the options choose are embedded, else all. The choice is ignored
+    with ``standardise``, where `X` has the chosen columns alone, and in a pairwise
+    space. Rows of an ``obsm`` space without any value are left out.
 
-    Raises DataError if values are missing, all rows are the same, or a chosen column
-    does not exist.
+    ``X`` (N, D): dense array or CSR matrix. ``obs`` (N rows): metadata. ``names`` (D,):
+    names of the columns. ``space``: name of what is embedded. ``where``: subject of
+    messages. ``left_out``: (N,) masks of rows that are not embedded, keyed by the
+    reason. ``standardise``: whether each column is scaled to mean 0 and standard
+    deviation 1, and constant columns are dropped, unless these are raw counts;
+    :attr:`Dataset.profile` keeps the units. ``**parts``: as for
+    :meth:`Dataset.from_rows`.
+
+    Raises DataError if values are missing and the options do not drop their rows,
+    numbers are too large, all rows are the same, or a chosen column does not exist.
     """
     notes = list(notes)
     if options.columns is not None and not is_pairwise_space(space) and not standardise:
@@ -107,9 +112,10 @@ def dataset_from_matrix(
 def build_anndata(
     X: Matrix, obs: pd.DataFrame, names: Sequence[str], ids: Mapping[str, str] = {}
 ) -> AnnData:
-    """Build an AnnData, without its warning on repeated names.
+    """Build an AnnData of `X` and `obs`, without the warning on repeated names.
 
-    ``names``: of the genes; ``ids``: their Ensembl identifiers, keyed by name.
+    ``names``: names of the genes; ``ids``: Ensembl identifiers keyed by these names. If
+    there are any, ``var["gene_ids"]`` has them, "" for other genes.
     """
     from anndata import AnnData
 
@@ -122,9 +128,9 @@ def build_anndata(
 
 
 def _find_all_nan_rows_of_obsm(X: Matrix, space: str) -> NDArray[np.bool_]:
-    """Return a mask (N,) of the rows that have no values in an ``obsm`` space.
+    """Return a mask (N,) of the rows without any value in a dense ``obsm`` space.
 
-    All are False if fewer than two rows have values.
+    The mask is all False for another space, or if fewer than two rows have values.
     """
     none = np.zeros(X.shape[0], bool)
     if not space.startswith("obsm") or sp.issparse(X):
@@ -138,9 +144,14 @@ def _standardise_columns(
 ) -> tuple[Matrix, Matrix, Sequence[str], list[str]]:
     """Standardise the columns that vary; leave out constant ones.
 
-    Returns the standardised columns, the same columns in their own units, their names,
-    and notes. Kept rows have mean 0 and standard deviation 1 in the first, other rows
-    NaN.
+    ``raw``: (N, D) numbers. ``is_kept``: (N,) rows that determine mean and deviation.
+
+    Returns
+    -------
+    X, units, names, notes
+        (N, d) float32 columns, in which kept rows have mean 0 and standard deviation 1
+        and other rows are NaN; the same columns in their own units, float32; their
+        names; and notes.
     """
     lowest, highest = validation.column_extremes(raw[is_kept])
     varying = np.asarray(lowest < highest)

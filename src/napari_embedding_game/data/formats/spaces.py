@@ -29,7 +29,11 @@ _SPELLED_SPACE = re.compile(r"""^(obsm|layers|obsp)(?:\[['"](.+)['"]\]|/(.+))$""
 
 
 def root_from_anndata(adata: AnnData) -> Mapping[str, Any]:
-    """Return the parts of an AnnData in memory, keyed by their names in a file."""
+    """Return the parts of an AnnData in memory, keyed by their names in a file.
+
+    A sparse ``X`` of a backed AnnData is read from its file; ``X`` and ``raw`` are
+    missing where the AnnData has none.
+    """
     root: dict[str, Any] = {
         "obs": adata.obs,
         "var": adata.var,
@@ -60,6 +64,11 @@ def list_spaces_default_first(root: Any, where: str) -> list[str]:
 def choose_space(root: Any, space: str | None, where: str) -> str:
     """Return the canonical name of the requested space, or of the default space.
 
+    ``space``: "X", "raw", ``obsm['X_pca']``, ``obsm/X_pca``, or a key alone, which is
+    sought in ``obsm``, ``layers`` and ``obsp``; None for the default: ``X_pca``, else
+    the first measured entry of ``obsm`` with more than three columns, else ``X``, else
+    any space.
+
     Raises DataError if there is no such space, or none at all.
     """
     spaces = find_all_spaces(root)
@@ -87,18 +96,27 @@ def choose_space(root: Any, space: str | None, where: str) -> str:
 
 
 def find_map_keys(root: Any) -> list[str]:
-    """Return the keys of ``obsm`` that hold a map made by another program."""
+    """Return the keys of ``obsm`` with two or three columns that hold external maps.
+
+    Keys with "spatial" are positions, and are left out as this program's own maps are.
+    """
     return [key for key in find_coordinate_keys(root) if "spatial" not in key.lower()]
 
 
 def find_coordinate_keys(root: Any) -> list[str]:
-    """Return the keys of ``obsm`` that hold other programs' maps, or positions."""
+    """Return the keys of ``obsm`` with two or three columns: maps and positions.
+
+    Maps that this program wrote are left out.
+    """
     flat = (key for key, width in _obsm_widths(root).items() if width in (2, 3))
     return [key for key in flat if KEY not in key.lower()]
 
 
 def split_space(space: str) -> tuple[str, str] | None:
-    """Split a space such as ``obsm['X_pca']`` into group and key; None for ``X``."""
+    """Split ``obsm['X_pca']`` or ``obsm/X_pca`` into group and key.
+
+    Returns None for another name, such as ``X``.
+    """
     match = _SPELLED_SPACE.match(space)
     return (match[1], match[2] or match[3]) if match else None
 
@@ -117,13 +135,14 @@ def get_space_var(root: Any, space: str) -> Any:
 
 
 def _group_with_genes(root: Any, space: str) -> Any:
+    """Return the group whose X and var a space names: ``raw``, or the root itself."""
     return root["raw"] if space == RAW else root
 
 
 def has_matrix(group: Any) -> bool:
-    """Return whether an AnnData, or its ``raw``, holds X.
+    """Return whether an AnnData, or its ``raw``, holds X; False for None.
 
-    Where there is no ``raw``, anndata may have stored an entry for None.
+    Where there is no ``raw``, anndata may have stored a null in its place.
     """
     if group is None or is_array(group) or "X" not in group:
         return False
@@ -139,7 +158,10 @@ def _obsm_widths(root: Any) -> dict[str, int]:
 
 
 def _matrix_width(item: Any) -> int:
-    """Return the number of columns of a numeric matrix; 0 for anything else."""
+    """Return the number of columns of a numeric matrix or table; 0 for anything else.
+
+    An item of a file declares it in its attributes, and a sparse matrix in "shape".
+    """
     attributes = getattr(item, "attrs", {})
     if "column-order" in attributes:
         return len(attributes["column-order"])
@@ -151,7 +173,11 @@ def _matrix_width(item: Any) -> int:
 
 
 def find_all_spaces(root: Any) -> list[str]:
-    """Return the names of all spaces of a root that can be embedded."""
+    """Return the names of all spaces of a root that can be embedded.
+
+    The order is: numeric entries of ``obsm``, ``X``, ``raw``, layers, and of ``obsp``
+    the entries of distances, each sorted by key.
+    """
     pairs = [key for key in sorted(root.get("obsp", {})) if _DISTANCES.search(key)]
     return [
         *(f"obsm['{key}']" for key in _obsm_widths(root)),

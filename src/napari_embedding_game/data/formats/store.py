@@ -40,8 +40,8 @@ _HARMLESS_CODECS = {
 def open_store(path: Path) -> Iterator[Any]:
     """Open an HDF5 file or a .zarr folder for reading, and close it at the end.
 
-    Raises DataError if it is empty, a part lies elsewhere, or zarr would run a codec
-    that is not known to be harmless.
+    Raises DataError if a part lies elsewhere, or zarr would run a codec that is not
+    known to be harmless.
     """
     import h5py
     import zarr
@@ -82,7 +82,11 @@ def is_stored(item: Any) -> bool:
 
 
 def declared_bytes(item: Any) -> int:
-    """Return the bytes that an item takes in memory, as its header declares."""
+    """Return the bytes that an item takes in memory, as its header declares.
+
+    A group is the sum of its members, plus 8 bytes for each row and column of a sparse
+    matrix. A text counts as a Python object of 80 bytes more.
+    """
     if not is_array(item):
         shape = item.attrs.get("shape", ()) if "indptr" in item else ()
         n_lines = sum(int(size) for size in np.ravel(shape))
@@ -94,10 +98,13 @@ def declared_bytes(item: Any) -> int:
 
 
 def read_element(item: Any, where: str, what: str) -> Any:
-    """Read an item by anndata, or by Dask; a sparse matrix is checked and becomes CSR.
+    """Return an item in memory: stored ones are read by anndata, lazy ones computed.
 
-    ``where`` and ``what`` name the file and the part in messages. Raises DataError if
-    the part is larger than the memory, or of another version of anndata.
+    A sparse matrix is checked; a stored one becomes CSR. ``where`` and ``what`` name
+    the file and the part in messages.
+
+    Raises DataError if the part is larger than the budget or of an unknown version of
+    anndata, or a sparse matrix in memory is damaged; ValueError if a stored one is.
     """
     from anndata.io import read_elem
 
@@ -131,7 +138,10 @@ def read_element(item: Any, where: str, what: str) -> Any:
 
 
 def to_checked_csr(matrix: Any) -> sp.csr_matrix:
-    """Return a sparse matrix as CSR; raise ValueError if an index points outside."""
+    """Return a sparse matrix as CSR; raise ValueError if an index points outside.
+
+    The index arrays of `matrix` itself get one type.
+    """
     validate_sparse(matrix)
     matrix.check_format(full_check=True)  # this also gives both index arrays one type
     return sp.csr_matrix(matrix)
@@ -162,7 +172,8 @@ def validate_sparse_parts(adata: Any) -> None:
 def first_values(item: Any) -> NDArray[Any]:
     """Return the first values of a stored matrix, or all values of one in memory.
 
-    Of a sparse matrix these are the values that it stores.
+    Of a stored matrix these are whole rows, about 4 million values and at least one
+    row. Of a sparse matrix these are the values that it stores.
     """
     if not is_stored(item):
         return np.asarray(item.data if sp.issparse(item) else item)
@@ -172,7 +183,10 @@ def first_values(item: Any) -> NDArray[Any]:
 
 
 def _check_hdf5_links(file: Any, where: str) -> None:
-    """Raise DataError if a part of an HDF5 file lies in another file."""
+    """Raise DataError if a part of an HDF5 file lies in another file.
+
+    Checked are external links, and datasets that are external or virtual.
+    """
     import h5py
 
     def leads_out(name: str, link: Any) -> str | None:
@@ -194,7 +208,10 @@ def _check_hdf5_links(file: Any, where: str) -> None:
 
 
 def check_zarr_folder(path: Path) -> None:
-    """Raise DataError if a .zarr folder has links out of it, or unknown codecs."""
+    """Raise DataError if a .zarr folder has links out of it, or unknown codecs.
+
+    Special files, which are neither file nor folder, are refused, too.
+    """
     inside = path.resolve()
     for file in path.rglob("*"):
         part, trouble = file.relative_to(path), ""
@@ -212,7 +229,10 @@ def check_zarr_folder(path: Path) -> None:
 
 
 def _check_codecs(entry: dict[str, Any], where: str) -> None:
-    """Raise DataError if an array, or a codec in it, uses an unknown codec."""
+    """Raise DataError if metadata of an array name a codec not known as harmless.
+
+    ``entry``: the metadata, or the configuration of a codec that wraps further codecs.
+    """
     for named in map(entry.get, _CODEC_KEYS):
         codecs = named if isinstance(named, list) else [named]
         for codec in (codec for codec in codecs if isinstance(codec, dict)):

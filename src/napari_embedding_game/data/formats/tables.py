@@ -81,7 +81,8 @@ def read_table_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]
     """Read .csv, .tsv or .parquet, also packed as .gz, in stages.
 
     `options.columns` are the columns to embed; `options.space` may also name them, with
-    commas between them.
+    commas between them. Raises DataError if the file is damaged or too large, or has no
+    such columns of numbers.
     """
     yield Stage(f"Reading {path.name}")
     frame = read_frame(path)
@@ -92,7 +93,10 @@ def read_table_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]
 def result_from_file_frame(
     frame: pd.DataFrame, path: Path, options: ReadOptions
 ) -> ReadResult:
-    """Read a frame that came from a file, transposed if the options say so."""
+    """Read a frame that came from a file, transposed if the options say so.
+
+    If rows look like genes, the result says so, and a note asks whether to transpose.
+    """
     has_genes, name = has_genes_in_rows(frame), path.name
     if options.transposed:
         frame = transpose_frame(frame, name)
@@ -128,13 +132,18 @@ def result_from_frame(
     options: ReadOptions,
     source: Path | None = None,
 ) -> ReadResult:
-    """Read a table as a dataset; `where` is the subject of messages about it.
+    """Read a table as a dataset; `where` is the subject of messages about the table.
 
-    Embeds the chosen columns, or those that the space names, or all measurements:
-    standardised, unless these are raw counts. The column of ids is not embedded, and
-    rows about the background (0) are left out. All columns of a transposed table are
-    measures, as genes are, whatever their names. Columns of numbers, including ids, can
-    be chosen.
+    - The columns of the options are embedded, else those that the space names, else all
+      measures; of a transposed table all columns, as these are genes.
+    - They are standardised, unless they are raw counts; empty columns are left out.
+    - Other columns become metadata. The column of ids is not embedded unless chosen,
+      and rows of id 0, the background, are left out.
+
+    ``name``: short name of the dataset. ``source``: file of the table, if any.
+
+    Raises DataError if a chosen column does not exist or has texts, or no column has
+    numbers.
     """
     notes = list(frame.attrs.get(_NOTES, []))
     frame, name_notes = split_off_row_names(frame, where)
@@ -194,7 +203,7 @@ def result_from_frame(
 def read_row_hashes(path: Path, part: Part, options: ReadOptions) -> RowHashes:
     """Read the columns of `part` from a table again, and return their row hashes.
 
-    Columns that are gone are left out.
+    Columns that are gone are left out; the result is empty if none is left.
     """
     frame = read_frame(path)
     if options.transposed:
@@ -212,11 +221,12 @@ def read_row_hashes(path: Path, part: Part, options: ReadOptions) -> RowHashes:
 def split_off_row_names(
     frame: pd.DataFrame, where: str
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return a frame with unique headings and row names as its index, and a note.
+    """Return a copy of a frame with its row names as index, and a note in a list.
 
-    Row names come from the index, or from a first column of unique texts; else rows are
-    numbered from 1. Raises DataError if the frame has no columns, or less than two
-    rows.
+    Row names come from an index that is no plain count, or from a first column of
+    unique texts; else rows are numbered from 1. Repeated headings get a number. The
+    note names the columns that became row names; the list is empty if there are none.
+    Raises DataError if the frame has no columns, or less than two rows.
     """
     check_shape(frame.shape, where)
     frame = frame.copy(deep=False)
@@ -240,9 +250,10 @@ def split_off_row_names(
 def _parse_number_columns(
     frame: pd.DataFrame, where: str, chosen: Sequence[str] | None = None
 ) -> Numbers:
-    """Return the values of all numeric columns, float64, keyed by the column.
+    """Return the values of all numeric columns, (N,) float64, keyed by the column.
 
-    Raises DataError at a text among numbers, in the chosen columns or in all.
+    A text among numbers raises DataError, if its column is one of `chosen`; None means
+    all columns. Another column with a text is left out.
     """
     is_plain = [isinstance(k, np.dtype) and k.kind in "iuf" for k in frame.dtypes]
     plain = iter(frame.loc[:, is_plain].to_numpy(np.float64).T)
@@ -256,9 +267,9 @@ def _parse_number_columns(
 
 
 def _select_columns_to_hash(frame: pd.DataFrame, numbers: Numbers) -> Numbers:
-    """Return the columns that are numeric however a table is read, else all `numbers`.
+    """Return those of the `numbers` whose type in the frame is numeric, else all.
 
-    Which texts are numbers depends on the columns that are chosen.
+    Which columns of texts are parsed as numbers depends on the columns chosen.
     """
     plain = {c: v for c, v in numbers.items() if isinstance(frame[c].dtype, np.dtype)}
     plain = {c: v for c, v in plain.items() if frame[c].dtype.kind in "iuf"}
@@ -270,8 +281,13 @@ def _select_measures(
 ) -> tuple[Numbers, list[str]]:
     """Return the columns that measure rows, and a note on other numeric columns.
 
-    Ids, groups, positions and axes of external maps are left out. Raises DataError if
-    no column is left.
+    Left out are ids, groups and columns with another role than numbers; columns of this
+    program's maps, without a note; and, unless a role is given,
+
+    - positions, if at least two other measures are left,
+    - axes of external maps, if other measures are left.
+
+    Raises DataError if there are only ids and groups.
     """
     ids, roles = options.id_column, options.roles
     numbers = {c: v for c, v in numbers.items() if not columns.is_own_map_column(c)}
@@ -308,7 +324,12 @@ def _select_measures(
 
 
 def has_genes_in_rows(frame: pd.DataFrame) -> bool:
-    """Return whether the rows of a table look like genes, or its columns like cells."""
+    """Return whether the rows of a table look like genes, or its columns like cells.
+
+    That is, the row names stand under a heading such as "gene", or half of the first
+    1,000 are Ensembl identifiers, or half of the headings are barcodes. False for
+    tables of fewer than three columns.
+    """
     if frame.shape[1] < 3:
         return False
     first = _find_row_names(frame)
@@ -323,8 +344,9 @@ def has_genes_in_rows(frame: pd.DataFrame) -> bool:
 def transpose_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     """Return a table whose rows are the numeric columns of another table.
 
-    Its columns are named as the other table's rows, repeated names numbered. Raises
-    DataError if there are no numbers.
+    Its columns are named as the other table's rows, by symbols if there are any;
+    repeated names are numbered. Columns of texts are dropped. ``attrs`` gets notes, and
+    the Ensembl identifiers of the columns. Raises DataError if there are no numbers.
     """
     first = _find_row_names(frame)
     values = _parse_number_columns(
@@ -352,7 +374,11 @@ def transpose_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def _find_row_names(frame: pd.DataFrame) -> pd.Series:
-    """Return the names of the rows: the index, the first column, or numbers from 1."""
+    """Return the names of the rows: the index, else the first column, else numbers.
+
+    The index is taken unless it is a plain count, and the first column if it has texts,
+    or a heading such as "gene". Numbers count from 1.
+    """
     if not isinstance(frame.index, pd.RangeIndex):
         return pd.Series(frame.index)
     first = frame.iloc[:, 0]
@@ -362,6 +388,7 @@ def _find_row_names(frame: pd.DataFrame) -> pd.Series:
 
 
 def _is_text_column(column: pd.Series) -> bool:
+    """Return whether all values of a column, but for missing ones, are texts."""
     return bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
@@ -396,7 +423,13 @@ def decode_utf8(content: bytes, where: str) -> str:
 
 
 def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
-    """Parse a .parquet file, checking how many rows its bytes unpack to."""
+    """Parse a .parquet file, after checking how many bytes its table takes.
+
+    Lists and nested values are left out, and noted in ``attrs``. Whole numbers beside
+    gaps stay exact, and an index called "label" or similar becomes a column.
+
+    Raises DataError if the table is too large, or has only nested values.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -436,7 +469,17 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
 
 
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
-    """Parse text separated by commas, tabs or semicolons; 3,14 may stand for 3.14."""
+    """Parse text separated by commas, tabs or semicolons to a frame.
+
+    1. The separator is a tab for `kind` ".tsv", else the most frequent in the headings.
+    2. The comma is a decimal mark between semicolons, or between tabs if no point is.
+    3. Codes such as 0012 stay texts; whole numbers above 2^53 beside gaps stay exact.
+    4. Columns of texts such as 1,234.5 become numbers.
+    5. Values before the first heading become row names, as R writes them.
+
+    Repeated headings are numbered; ``attrs`` notes headings that are all numbers.
+    Raises DataError if lines or quotation marks do not match.
+    """
     # Excel writes its separator into a first line.
     text = re.sub(r"^sep=(.)\r?\n", "", text)
     heading = re.sub(r'"[^"]*"', "", text[:65_536]).lstrip().split("\n", 1)[0]
@@ -505,6 +548,7 @@ def _find_late_codes(
     """Return columns read as whole numbers that hold a code, such as 0012.
 
     The first rows need not show it, as in ids from 1000 to 9999 and then 0001.
+    ``read``: function that parses a text buffer, with a ``dtype``.
     """
     numbers = frame.select_dtypes("number")
     integer_names = [
@@ -532,9 +576,9 @@ def _has_padded_number(text: str, separator: str) -> bool:
 
 
 def _find_rounded_integers(frame: pd.DataFrame) -> list[str]:
-    """Return the columns of whole numbers that were read as floats and rounded.
+    """Return the float columns that are whole numbers of 2^53 and more beside gaps.
 
-    This happens beyond 2^53 where a column has gaps.
+    Such a column was read as floats because of the gaps, which rounds its numbers.
     """
     floats = (frame[name] for name, kind in frame.dtypes.items() if kind == np.float64)
     large = (x.dropna() for x in floats if x.hasnans and (abs(x) >= 2**53).any())
@@ -559,11 +603,12 @@ def _find_decimal_marks(head: pd.DataFrame) -> set[str]:
 def _convert_number_texts(
     column: pd.Series, decimals: Collection[str], separator: str
 ) -> pd.Series:
-    """Convert texts such as 1.234,5 and 987,0, or 1,234.5 and 987.0, to numbers.
+    """Convert a column of texts to numbers; return it unchanged if any is no number.
 
-    Texts such as 1.234 and 987 are converted where the other mark is among `decimals`,
-    and so are plain numbers and None. Where all rows are like 1,234 between semicolons,
-    the comma is a decimal mark, as is usual there. Other texts are returned unchanged.
+    Texts such as 1.234,5, or 1,234.5, lose the thousands mark if `decimals` has their
+    decimal mark, or if any text has both marks; 1.234 and 987 are then numbers, too.
+    Where all texts are like 1,234 between semicolons, the comma is the decimal mark, as
+    is usual there. "None" counts as missing.
     """
     texts = column.mask(column == "None")
     filled = texts.dropna()
@@ -588,10 +633,11 @@ def _convert_number_texts(
 def _accept_unnamed_row_names(
     frame: pd.DataFrame, separator: str, where: str
 ) -> pd.DataFrame:
-    """Take the first value of each line, which has no heading, as the row's name.
+    """Turn the first value of each line, which has no heading, into the row's name.
 
-    R writes tables so. Raises DataError where a separator at each line's end, or
-    decimal commas between commas, look the same and would shift all columns.
+    R writes tables so. The frame is changed in place and returned, with a note. Raises
+    DataError where a separator at each line's end, or decimal commas between commas,
+    look the same and would shift all columns.
     """
     n_names, unnamed = frame.shape[1], frame.index.nlevels
     if unnamed > 1:

@@ -36,9 +36,10 @@ _Counts = tuple[Any, list[str], pd.DataFrame]
 
 
 def read_tenx_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read the counts of all cells and genes, in stages.
+    """Read the counts of all cells and genes, in stages; the only space is "X".
 
-    `path` is an .h5 file, the folder of ``matrix.mtx``, or that file.
+    `path` is an .h5 file, the folder of ``matrix.mtx``, or that file. Raises DataError
+    if a file is missing, damaged or too large, or another space is requested.
     """
     options.choose_space(["X"], path.name)
     yield Stage(f"Reading {path.name}, which may take a minute")
@@ -49,9 +50,11 @@ def read_tenx_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
 
 
 def read_counts(path: Path) -> tuple[AnnData, list[str]]:
-    """Read counts as an AnnData, and notes on what was left out.
+    """Read counts as an AnnData (cells, genes), and notes on what was left out.
 
-    Where other features are counted, too, only the genes are kept.
+    Where genes and other features are counted, only the genes are kept. Repeated gene
+    names are numbered. Of several matrices in a folder the first is read. Raises
+    DataError if a file is missing, damaged or too large.
     """
     is_h5 = path.suffix.lower() == ".h5"
     kind = "a 10x .h5 file" if is_h5 else "a 10x matrix folder"
@@ -87,7 +90,11 @@ def find_matrix_files(path: Path) -> list[Path]:
 
 
 def _read_h5(path: Path) -> _Counts:
-    """Read an .h5 file of Cell Ranger; raise DataError if it holds something else."""
+    """Read an .h5 file of Cell Ranger 3 or later.
+
+    Raises DataError if it holds something else, or exceeds the memory, and ValueError
+    if an index points outside the matrix.
+    """
     with store.open_store(path) as file:
         if "matrix" not in file:
             is_anndata = "obs" in file and "var" in file
@@ -112,17 +119,21 @@ def _read_h5(path: Path) -> _Counts:
 
 
 def _build_var(names: list[str], ids: Any, kinds: Any) -> pd.DataFrame:
+    """Return the ``var`` table of genes as scanpy has it, indexed by their names."""
     return pd.DataFrame({"gene_ids": list(ids), "feature_types": list(kinds)}, names)
 
 
 def _decode_texts(stored: Any) -> list[str]:
+    """Return stored bytes as texts; invalid UTF-8 is replaced."""
     return [one.decode("utf-8", "replace") for one in stored[:]]
 
 
 def _read_folder(path: Path) -> _Counts:
-    """Read a matrix.mtx with its tables of barcodes and features.
+    """Read the first matrix.mtx of a folder with its tables of barcodes and features.
 
-    Raises DataError if a file is missing, or their sizes differ.
+    The tables begin with the same prefix as the matrix. Without a column of names,
+    identifiers are names; without a column of types, all features are genes. Raises
+    DataError if a file is missing, or their sizes differ.
     """
     from scipy.io import mmread
 
@@ -152,7 +163,8 @@ def _read_folder(path: Path) -> _Counts:
 def _read_text_bytes(path: Path, memory_factor: int) -> bytes:
     """Return the unpacked content of a text file; raise ValueError for a zero byte.
 
-    At a damaged stream scipy may end the program.
+    At a damaged stream scipy may end the program. Raises DataError if the content,
+    times `memory_factor`, exceeds the memory.
     """
     content = read_unpacked(path, memory_factor)
     if b"\0" in content:
@@ -161,7 +173,10 @@ def _read_text_bytes(path: Path, memory_factor: int) -> bytes:
 
 
 def _read_tsv(matrix_file: Path, *names: str) -> pd.DataFrame:
-    """Read the first of these tables beside a matrix; raise DataError without any."""
+    """Read a table of texts beside a matrix: the first of `names` that exists.
+
+    Each name is tried as it is, then with ".gz". Raises DataError if no file exists.
+    """
     for name in (one + end for one in names for end in ("", ".gz")):
         path = matrix_file.parent / name
         if path.is_file():

@@ -35,7 +35,8 @@ def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
 def read_unpacked(path: Path, memory_factor: int = 1) -> bytes:
     """Return the content of a file, of a .gz file its unpacked content.
 
-    Raises DataError if `memory_factor` as many bytes exceed the budget.
+    ``memory_factor``: bytes of memory that each byte of the content will take. Raises
+    DataError if these exceed the :func:`budget`; reading stops there.
     """
     most, content = budget() // memory_factor, io.BytesIO()
     opened = gzip.open if path.suffix.lower() == ".gz" else open
@@ -46,7 +47,7 @@ def read_unpacked(path: Path, memory_factor: int = 1) -> bytes:
 
 
 def check_bytes_read(n_bytes: int, where: str, n_most: int) -> None:
-    """Raise DataError if `n_bytes`, read so far, exceed `n_most`."""
+    """Raise DataError if `n_bytes`, read from `where` so far, exceed `n_most`."""
     if n_bytes > n_most:
         raise DataError(
             f"{where} holds more than {size_text(n_most)} when unpacked, too much for "
