@@ -138,7 +138,9 @@ class Session:
     def load(self, dataset: Dataset | None) -> None:
         """Replace the dataset, and clear everything that belongs to the former one.
 
-        The run, timeline, clusters, selection, comparisons and forces are dropped.
+        The run is stopped; run, timeline, clusters, selection, comparisons, forces and
+        message are dropped.  Settings stay, but the method "given" becomes "game".
+        Emits ``dataset_changed``. ``dataset``: None for no data.
         """
         self.stop()
         self.run = self.snapshot = self.merging = None
@@ -198,8 +200,9 @@ class Session:
     def _given_map_start(self) -> WarmStart:
         """Return the chosen given map as a start, with as many dimensions as it has.
 
-        Sets ``n_components`` to the map's, and colours points by their kind if nobody
-        has chosen a colour.
+        The first given map is taken where the chosen one does not exist.  Sets
+        ``given_map``, and ``n_components`` to the map's, and colours points by their
+        kind if nobody has chosen a colour.
 
         Raises DataError if there is no given map, or if it lacks some of the points.
         """
@@ -258,6 +261,9 @@ class Session:
     ) -> GameRun:
         """Move a cluster, and return a run that continues from there, as a branch.
 
+        The map before the move is added to the timeline, and forces on the points move
+        along.
+
         ``cluster``: id of the cluster. ``by`` (d,) array: shift in units of the map.
         ``is_pinned``: whether a spring holds the cluster there.
 
@@ -281,11 +287,13 @@ class Session:
     def change_dimensions(self, n_components: int) -> GameRun | None:
         """Set the number of dimensions, and return a run that continues from the map.
 
-        The map on show is converted by :func:`~.warm_starts.change_n_dimensions`, and
-        forces of a hand with it.
+        The map is added to the timeline and converted by
+        :func:`~.warm_starts.change_n_dimensions`, and forces of a hand with it.  While
+        a run is prepared, its own start is converted, or, without one, the run is begun
+        anew.
 
-        Returns the run to be played; None where there is no map, or where the method
-        always begins anew.
+        Returns the run to be played; None where the number is the same, where there is
+        no map, or where the method makes its layouts without a start.
 
         Raises DataError: there are no data by which points could be moved.
         """
@@ -313,7 +321,11 @@ class Session:
         return self._begin_run(changed)
 
     def _require_continuable_map(self) -> Snapshot:
-        """Return the snapshot on show; raise where no run can continue from it."""
+        """Return the snapshot on show; raise where no run can continue from it.
+
+        Raises DataError: there are no data, no map, or another number of dimensions is
+        chosen. Raises InputError: the chosen settings cannot continue from a map.
+        """
         self.require_data()
         snapshot = self.snapshot
         if snapshot is None:
@@ -329,7 +341,11 @@ class Session:
         return snapshot
 
     def _begin_run(self, warm: WarmStart | None) -> GameRun:
-        """Stop the active run, and set and return a new run.
+        """Stop the active run, and set and return a new run, in state "preparing".
+
+        Selection and message are cleared.  Forces of a hand are dropped for a fresh
+        start or where the method is no game, else sent to the run.  A branch with
+        settings that need the same edges gets those of the former run.
 
         ``warm``: the layout from which the run branches off; None for a fresh start.
         """
@@ -353,7 +369,7 @@ class Session:
         return self.run
 
     def pause(self) -> None:
-        """Pause the run, and mark the layout."""
+        """Pause the run, and mark the layout; nothing happens unless it is running."""
         if self.run and self.state == "running":
             self.run.pause()
             self.add_mark("Paused", "pause")
@@ -366,12 +382,16 @@ class Session:
             self._set_state("running")
 
     def stop(self) -> None:
-        """Stop the run; its last snapshot stays on show."""
+        """Stop the active run, and mark its last layout, which stays on show.
+
+        Forces that a run without a frame had are replaced by those of the map on show.
+        """
         if self.state in ACTIVE_STATES:
             self._stop_run()
             self._end_in_state("stopped")
 
     def _stop_run(self) -> None:
+        """Stop the active run, if any, mark its layout and fix the cluster numbers."""
         if self.active_run:
             self.active_run.stop()
             self.add_mark_if_new("Stopped")
@@ -387,6 +407,10 @@ class Session:
         self._source = self.moment
 
     def _end_in_state(self, state: State) -> None:
+        """Set the state after a run has ended.
+
+        Where the run never moved the map on show, the forces of this map are restored.
+        """
         if isinstance(self._source, Moment):  # the run has never moved it
             self.hand.restore_forces(self._source)
         self._set_state(state)
@@ -401,6 +425,7 @@ class Session:
         a person can return to the layout.
 
         ``label``: what is about to happen, or has happened, in a person's words.
+        ``kind``: a mark of kind "change" keeps the settings before the change.
         """
         if self.snapshot is None or isinstance(self._source, Mark):
             return None
@@ -419,9 +444,10 @@ class Session:
             self.add_mark(label, "end")
 
     def show_mark(self, number: int) -> None:
-        """Show the layout and the settings of a mark, and stop the active run.
+        """Show the layout, the settings and the forces of a mark; stop the active run.
 
-        :meth:`continue_run` begins a branch from the mark.
+        The layout on show is marked first.  The state is "stopped", and ``mark_shown``
+        is emitted. :meth:`continue_run` begins a branch from the mark.
 
         ``number``: of the mark.
 
@@ -465,7 +491,12 @@ class Session:
         return run.edges
 
     def receive_frame(self, run: GameRun, progress: Progress) -> None:
-        """Show a frame of the active run; a frame of any other run is ignored."""
+        """Show a frame of the active run, and emit ``progressed``.
+
+        A frame of any other run is ignored.  Snapshot, clusters, state and message
+        follow the frame; the last frame is marked and its cluster numbers are fixed,
+        and a frame that comes after Pause replaces the layout of the mark.
+        """
         if run is not self.active_run:
             return
         if progress.snapshot is not None:
@@ -489,13 +520,19 @@ class Session:
             self._set_state("stopped")
 
     def note_run_failed(self, run: GameRun, error: BaseException) -> None:
-        """Set the state to "failed" and show the error; the last snapshot stays."""
+        """Set the state to "failed" and show the error, with its remedy if it has one.
+
+        The last snapshot stays on show.  The failure of a former run is ignored.
+        """
         if run is self.run:
             self._end_in_state("failed")
             self.show_message(error_text(error), getattr(error, "remedy", {}))
 
     def to_result(self) -> EmbeddingResult | None:
-        """Return the map on show as a result to be written; None without a map."""
+        """Return the map on show as a result to be written.
+
+        None without data, without a map, or where the record of its run is unknown.
+        """
         played = self.run_record
         if self.dataset is None or played is None or self.snapshot is None:
             return None
@@ -574,12 +611,18 @@ class Session:
         options = {name: getattr(settings, name) for name in names}
 
         def find_parts() -> Callable[[], list[int]]:
+            """Cluster the selected rows; return a function that makes them groups."""
             from napari_embedding_game.core.inspect.reclustering import recluster_rows
 
             with COMPUTING, limit_threads(settings.n_jobs):
                 parts = recluster_rows(dataset.X[rows], n_parts, **options)
 
             def make_groups() -> list[int]:
+                """Make the parts groups, as one edit, and return their ids.
+
+                If the points are still one cluster, its largest part keeps its id and
+                name.
+                """
                 if not self.shows_dataset(dataset):
                     raise DataError(
                         "Other data were opened meanwhile: nothing was found."
@@ -597,7 +640,7 @@ class Session:
         return find_parts
 
     def add_columns(self, add: Callable[..., tuple[Dataset, str]], *args: Any) -> str:
-        """Add columns to the metadata and return their name.
+        """Add columns to the metadata, emit ``columns_changed`` and return their name.
 
         ``add``: a function such as ``Dataset.with_map_column``: receives the dataset
         and ``args``, and returns the new dataset and the name.
@@ -659,6 +702,10 @@ class Session:
             raise
 
     def _restore(self, saved: SavedMap) -> None:
+        """Load a saved map: data, settings, forces, clusters, timeline and selection.
+
+        With a map the state is "stopped".  Emits ``restored``.
+        """
         self.load(saved.dataset)
         self._apply_settings(saved.settings, saved.look)
         self._source, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
@@ -681,12 +728,17 @@ class Session:
         self.restored.emit(saved)
 
     def _apply_settings(self, settings: Settings, look: DisplaySettings) -> None:
+        """Set all chosen settings and display settings, emitting their signals."""
         self.settings.update(**asdict(settings))
         for field in fields(look):
             setattr(self.look, field.name, getattr(look, field.name))
 
     def _update_from_frame(self, progress: Progress) -> None:
-        """Set the snapshot of a frame, and update the clusters if they changed."""
+        """Set the snapshot of a frame, and update the clusters if need be.
+
+        Need is where labels, merge tree or number of landmarks are not those of the
+        clusters.
+        """
         previous, snapshot = self.snapshot, progress.snapshot
         assert snapshot is not None
         self.snapshot, self._source = snapshot, self.run
@@ -699,12 +751,16 @@ class Session:
         self.clusters.update_from_game(snapshot.labels, n_landmarks, self.merging)
 
     def _on_clusters_changed(self) -> None:
+        """Update the selection, and the message unless it is not about the map."""
         self.selection.update_labels(self.clusters.labels)
         if self.message in ("", self._map_message):  # not another message
             self._show_map_message()
 
     def _show_map_message(self) -> None:
-        """Show the warning of the map on show, and, at rest, on scattered groups."""
+        """Show the warning of the map on show, and, at rest, on scattered groups.
+
+        Without either the message is cleared.
+        """
         snapshot = self.snapshot
         warning = "" if snapshot is None else snapshot.warning
         parted = "" if self.is_moving else self.clusters.state.scattered_names_text()
@@ -712,7 +768,11 @@ class Session:
         self.show_message(text, snapshot.remedy if snapshot and warning else None)
 
     def _on_setting_changed(self, name: str) -> None:
-        """Steer the run by a changed setting where possible, else update staleness."""
+        """Steer the run by a changed setting where possible, and update staleness.
+
+        If the map on show is of a stopped run, ``play_wanted`` is emitted, to continue
+        with the setting. A new number of landmarks drops the forces on landmarks.
+        """
         if name == "n_landmarks":
             self.hand.release_landmarks()
         steers = name in STEERABLE and self._has_unsent_settings
@@ -723,7 +783,10 @@ class Session:
             self.play_wanted.emit(self.continue_run)
 
     def _steer_run(self, run: GameRun, chosen: Settings) -> None:
-        """Send settings that act during a game to a run, and mark the change."""
+        """Send settings that act during a game to a run, and mark the change.
+
+        A change soon after another one extends the label of its mark instead.
+        """
         settings = replace_steerable(run.settings, chosen)
         snapshot = self.snapshot if self._source is run else None
         text = change_text(self.sent_settings, settings)
@@ -751,7 +814,11 @@ class Session:
 
     @property
     def _needs_restart(self) -> bool:
-        """Whether the run cannot take up the chosen settings without a restart."""
+        """Whether the run cannot take up the chosen settings without a restart.
+
+        A game can take them up with the same affinity, and within the method's limit of
+        points.  Any other method needs a restart for any of them.  False without a run.
+        """
         if self.run is None:
             return False
         begun, chosen = self.run.settings, self.resolve_settings()
@@ -761,7 +828,11 @@ class Session:
         return not (has_edges and is_within_point_limit(chosen, self.run.X.shape[0]))
 
     def resolve_settings(self) -> Settings:
-        """Return the chosen settings with automatic values resolved for the data."""
+        """Return the chosen settings with automatic values resolved for the data.
+
+        For data that are distances the metric is "precomputed", without a large
+        picture.
+        """
         chosen = fill_affinity(self.settings.value)
         if self.dataset is None:
             return chosen
@@ -784,6 +855,7 @@ class Session:
             self.staleness_changed.emit(stale)
 
     def _set_state(self, state: State) -> None:
+        """Set the state, emit ``state_changed`` if it is new, and update staleness."""
         if state != self.state:
             self.state = state
             self.state_changed.emit(state)
@@ -792,7 +864,10 @@ class Session:
     def show_message(
         self, message: str, remedy: Mapping[str, Any] | None = None
     ) -> None:
-        """Show a sentence, and the settings that solve its problem; "" clears it."""
+        """Show a sentence, and the settings that solve its problem; "" clears it.
+
+        Nothing happens where this sentence is on show already.
+        """
         if message != self.message:
             self.message, self.remedy = message, remedy or {}
             self.message_changed.emit(message)
@@ -805,7 +880,10 @@ def _has_same_edges(run: GameRun, settings: Settings) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error as one sentence for the person who uses the program."""
+    """Return an error as one sentence for the person who uses the program.
+
+    An error of the program itself is shown as it is; other errors get an explanation.
+    """
     if isinstance(error, MissingValuesError):
         return error.sentence_with_remedy("tick the box below")
     if isinstance(error, InputError | DataError):

@@ -78,7 +78,10 @@ class Source:
         return getattr(self, "labels", None) if request is None else request.pixels
 
     def with_label_image(self, pixels: Any) -> Source:
-        """Return a copy of the source that refers to another label image."""
+        """Return a copy of the source that refers to another label image.
+
+        ``pixels``: the image, in place of :attr:`pixels`, which is not None.
+        """
         source: Any = self
         request = getattr(self, "request", None)
         changed = {"labels": pixels}
@@ -94,8 +97,9 @@ class Source:
     def read_again(self, options: ReadOptions, known: Identity) -> Stages[ReadResult]:
         """Read the source as :meth:`read` does, to compare its rows with known rows.
 
-        The dataset also has hashes of the numbers by which the known rows are
-        identified, where the source still holds these numbers.
+        Where the new rows and the known rows share no kind of hash, the dataset also
+        gets hashes of the numbers by which the known rows are identified, if the source
+        still holds these numbers.
         """
         result = yield from self.read(options)
         dataset = result.dataset
@@ -123,7 +127,11 @@ class FileSource(Source):
     """The label image to whose objects the rows are joined; None for no join."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Read and check the file, apply a recipe, and join the rows to objects."""
+        """Read and check the file, apply a recipe, and join the rows to objects.
+
+        A transposed table is not joined.  Raises DataError also for a path that a
+        session file cannot store.
+        """
         text = str(self.path).encode(errors="replace").decode()
         if text != str(self.path):  # a session file could not store this path
             raise DataError(f"{text} has a letter of no alphabet: rename the file.")
@@ -150,7 +158,10 @@ class AnnDataSource(Source):
     """The label image whose instances the rows are; None for a layer without labels."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Read the rows that annotate the layer, and join them to its objects."""
+        """Read the rows that annotate the layer, and join them to its objects, if any.
+
+        The note of the table is the first of the dataset's notes.
+        """
         yield Stage("Reading the table")
         part, name = self.table.adata, self.layer_name
         result = yield from read_adata_in_stages(part, name, options, is_shared=True)
@@ -189,7 +200,11 @@ class FeaturesSource(Source):
     """The label image to whose objects the rows are joined; None for no join."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Read and check the table, and join its rows to objects."""
+        """Read and check the table, and join its rows to objects if requested.
+
+        A space among the options is ignored; the column of a join becomes the id
+        column.
+        """
         link = None
         if self.request is not None:
             yield FINDING_STAGE
@@ -214,12 +229,12 @@ class MeasuredSource(Source):
     labels: Any
     layer_name: str
     how: Mapping[str, Any] = field(default_factory=dict)
-    """Further arguments of ``measure_stages``."""
+    """Further arguments of :func:`~.images.measure.measure_labels_in_stages`."""
     notes: tuple[str, ...] = ()
     """Sentences on the measured images, shown with the result."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Measure every object."""
+        """Measure every object; the notes of the source come before other notes."""
         how = {**self.how, "name": self.layer_name, "options": options}
         dataset = yield from measure_labels_in_stages(self.image, self.labels, **how)
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
@@ -243,7 +258,11 @@ class ExperimentSource(Source):
         return None if self.images is None else self.images.labels
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Measure the objects of every image."""
+        """Measure the objects of every image.
+
+        The images are opened at the first reading only: later readings measure the
+        labels as they were edited.
+        """
         self.images = self.images or (yield from open_images(self.folder))
         dataset = yield from measure_images(self.images, options)
         dataset, names = replace(dataset, read_options=options), dataset.profile_names
@@ -267,7 +286,7 @@ class SampleSource(Source):
     key: str
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
-        """Read the sample."""
+        """Read the sample; of the options only column roles and gene kind are used."""
         if self.key == "nuclei":
             result = yield from measure_nuclei_in_stages()
             return replace(

@@ -130,11 +130,16 @@ class Timeline:
     # Changes
 
     def begin_branch(self, number: int | None) -> None:
-        """Make the next marks children of a mark; None begins a tree of its own."""
+        """Make the next marks children of a mark; None begins a tree of its own.
+
+        No mark is on show from then on.
+        """
         self._update_state(head=number, shown=None)
 
     def add_mark(self, label: str, kind: MarkKind, moment: Moment) -> Mark:
         """Store a moment as a child of the newest mark, and return the new mark.
+
+        Old marks are dropped beyond the limits, see :func:`drop_old_marks`.
 
         ``label``: what happened here, in a person's words. ``moment``: its snapshot is
         not None.
@@ -155,8 +160,9 @@ class Timeline:
     def extend_change_label(self, snapshot: Snapshot, settings: Settings) -> bool:
         """Rewrite the newest mark's label to include these settings, if it is recent.
 
-        Returns whether the label was rewritten: the newest mark is of a change of
-        settings, and less than a second old or of the same layout.
+        Returns whether the label was rewritten: a run is shown, and the newest mark is
+        of a change of settings, and either of the layout of ``snapshot`` or at most a
+        second old.
         """
         mark, now = self.newest, self._clock()
         if mark is None or mark.kind != "change" or self.current is not None:
@@ -171,7 +177,8 @@ class Timeline:
     def update_pause(self, moment: Moment) -> None:
         """Replace the moment of the newest mark if the mark is of a pause.
 
-        A frame may still arrive after Pause was pressed: the mark has to show it.
+        Nothing happens while a mark is on show.  A frame may still arrive after Pause
+        was pressed: the mark has to show it.
         """
         newest = self.newest
         if newest is not None and newest.kind == "pause" and self.current is None:
@@ -179,6 +186,8 @@ class Timeline:
 
     def show_mark(self, number: int) -> Mark:
         """Set which mark's layout is on show, and return the mark.
+
+        The next marks become its children.
 
         Raises DataError: the mark was removed.
         """
@@ -189,7 +198,7 @@ class Timeline:
         return mark
 
     def rename_mark(self, number: int, name: str) -> None:
-        """Give a mark a name; "" removes the name."""
+        """Give a mark a name, on one line; "" removes the name."""
         self._replace_mark(number, name=" ".join(name.split()))
 
     def remove_mark(self, number: int) -> None:
@@ -223,10 +232,12 @@ class Timeline:
         return values
 
     def _replace_mark(self, number: int, **values: Any) -> None:
+        """Replace fields of the mark of this number, if there is one."""
         marks = (replace(m, **values) if m.number == number else m for m in self.marks)
         self._update_state(marks=tuple(marks))
 
     def _update_state(self, **values: Any) -> None:
+        """Replace fields of the state, drop old marks and emit ``changed``."""
         self.restore(drop_old_marks(replace(self.state, **values), self._max_bytes))
 
 
@@ -249,6 +260,7 @@ def drop_old_marks(state: TimelineState, max_bytes: int) -> TimelineState:
 
 
 def _without_mark(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
+    """Return marks without one of them, whose children go to its parent."""
     gone = next(mark for mark in marks if mark.number == number)
     kept, up = (mark for mark in marks if mark is not gone), gone.parent
     return tuple(replace(m, parent=up) if m.parent == number else m for m in kept)
@@ -286,6 +298,7 @@ def change_text(before: Settings, after: Settings) -> str:
 
 
 def _setting_text(value: object) -> str:
+    """Return a value in words: "automatic" for None, "on", "off" or a number."""
     if value is None:
         return "automatic"
     if isinstance(value, bool):

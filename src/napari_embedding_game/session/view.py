@@ -66,7 +66,11 @@ class View:
 
     @property
     def layout(self) -> Layout | None:
-        """The painted positions and panels; None without a map."""
+        """The painted positions and panels; None without a map.
+
+        Another map side by side comes before panels by a column.  The layout is
+        computed again only where snapshot, comparison, metadata or column have changed.
+        """
         session, comparison, column = self._session, self.comparison, self._split_by()
         snapshot, dataset = session.snapshot, session.dataset
         if snapshot is None:
@@ -99,7 +103,11 @@ class View:
         return None if self.layout is None else self.layout.positions
 
     def _split_by(self) -> str:
-        """Return the column by which the map is split now; "" where it is not split."""
+        """Return the column by which the map is split now; "" where it is not split.
+
+        It is not while points move, next to another map, in other than 2 or 3
+        dimensions, or where the chosen column has too many groups.
+        """
         session, column = self._session, self._session.look.split_by
         snapshot = session.snapshot
         if not column or snapshot is None or session.is_moving:
@@ -125,7 +133,10 @@ class View:
         return result if is_of_map else None
 
     def set_comparison(self, comparison: TimelineComparison | None) -> None:
-        """Set the comparison, unless it is of another map; None ends the comparison."""
+        """Set the comparison, unless it is of another map; None ends the comparison.
+
+        A change emits ``comparison_changed`` and updates the panels.
+        """
         is_of_map = comparison is None or comparison.base is self._session.snapshot
         if is_of_map and comparison is not self._comparison:
             self._comparison = comparison
@@ -139,7 +150,11 @@ class View:
         return result is not None and result.base.embedding.shape[1] in (2, 3)
 
     def _update_panels(self) -> None:
-        """End a comparison of a former map, and emit ``panels_changed`` if need be."""
+        """End a comparison of a former map, and emit ``panels_changed`` if need be.
+
+        Need is where panels begin, end, or have other points or names.  While points
+        move any comparison ends.
+        """
         if self._session.is_moving or self.comparison is None:
             self.set_comparison(None)
         layout, previous = self.layout, self._last_layout

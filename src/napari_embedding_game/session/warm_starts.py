@@ -77,6 +77,7 @@ def change_n_dimensions(
         return replace(layout, embedding=flat, landmarks=marks), transform
 
     def widen(positions: FloatArray) -> FloatArray:
+        """Return positions with zeros for the new coordinates."""
         return np.pad(positions, ((0, 0), (0, lacking)))
 
     rng = np.random.default_rng(random_state)
@@ -129,10 +130,11 @@ def _sample_smooth_coordinate(
 
 
 def _aligned_principal_axes_transform(points: FloatArray, n_axes: int) -> Transform:
-    """Return a function from positions (m, d) to principal axes of points (m, n_axes).
+    """Return a function that projects positions (m, d) to (m, n_axes).
 
-    The axes are rotated or mirrored so that the result is nearest to the first
-    coordinates of the positions (orthogonal Procrustes analysis).
+    The axes are the first principal axes of ``points`` (n, d).  They are rotated or
+    mirrored so that the projected points lie nearest to their first ``n_axes``
+    coordinates (orthogonal Procrustes analysis).
     """
     middle = points.mean(axis=0, dtype=float)
     centred = points - middle

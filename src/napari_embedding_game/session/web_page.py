@@ -117,6 +117,7 @@ def write_web_page(
     low, high = np.min(corners, axis=(0, 1)), np.max(corners, axis=(0, 1))
 
     def encode_positions(layout: NDArray[np.floating]) -> dict[str, Codes]:
+        """Return the codes of a layout's two axes, on the scale of all layouts."""
         scaled = _scale_to_codes(layout, low, high)
         return {"x": scaled[:, 0], "y": scaled[:, 1]}
 
@@ -144,6 +145,10 @@ def write_web_page(
 def _choose_columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
     """Return the columns to colour by: the given names, or the clusters and others.
 
+    By default the clusters of the map, if there are any, and the first four other
+    columns that are numbers or have at most ``MAX_LEVELS`` levels; columns of texts and
+    of the map are left out.
+
     Raises DataError: a column does not exist, or there is no column.
     """
     if names is None:
@@ -165,7 +170,11 @@ def _choose_columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
 
 
 def _unique_title(name: str, columns: Sequence[str], genes: Sequence[str]) -> str:
-    """Return a column's title on the page, distinct from other columns and genes."""
+    """Return a column's title on the page, distinct from other columns and genes.
+
+    A column of the map is named without its prefix, or with "map_" where another column
+    has this name; "(column)" is added where a gene has the title.
+    """
     short = name.removeprefix(f"{KEY}_")
     title = f"map_{short}" if short != name and short in columns else short
     return f"{title} (column)" if title in genes else title
@@ -174,9 +183,12 @@ def _unique_title(name: str, columns: Sequence[str], genes: Sequence[str]) -> st
 def _encode_column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]:
     """Return a column as the page stores it: levels, colours and codes, or numbers.
 
+    Levels that no painted row has are left out.  The colours of the file are taken only
+    where it has one for each level.
+
     ``rows``: the painted rows, in their order.
 
-    Raises DataError: the column has too many levels.
+    Raises DataError: the column has more than ``MAX_LEVELS`` levels.
     """
     column = adata.obs[name]
     if column.dtype.kind in "iuf":
@@ -214,7 +226,10 @@ def _encode_column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[st
 def _encode_gene(
     expression: Expression, names: Sequence[str], ids: Sequence[str], name: str
 ) -> dict[str, Any]:
-    """Return the expression of a gene, by name or identifier, as the page stores it.
+    """Return the expression of a gene as the page stores it.
+
+    ``name``: name or identifier of the gene, one of ``names`` or ``ids`` of the
+    expression's columns.
 
     Raises DataError: there is no such gene.
     """
@@ -226,7 +241,11 @@ def _encode_gene(
 
 
 def _encode_numbers(name: str, values: NDArray[np.floating]) -> dict[str, Any]:
-    """Return a numeric column as the page stores it: codes between its limits."""
+    """Return a numeric column as the page stores it: codes between its limits.
+
+    The limits are the lowest and highest finite value, or 0 without any; missing and
+    infinite values have the code ``MISSING``.
+    """
     values = replace_infinite_by_nan(values)
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
@@ -239,7 +258,10 @@ def _encode_numbers(name: str, values: NDArray[np.floating]) -> dict[str, Any]:
 
 
 def _scale_to_codes(values: NDArray[np.floating], low: Any, high: Any) -> Codes:
-    """Return values as integer codes, 0 at ``low`` and 65,534 at ``high``."""
+    """Return values as integer codes, 0 at ``low`` and 65,534 at ``high``.
+
+    Values that are NaN have the code ``MISSING``.
+    """
     span = np.where(high > low, high - low, 1.0)
     codes = np.rint((values - low) / span * (MISSING - 1))
     return np.where(np.isfinite(codes), codes, MISSING).astype(np.uint16)
@@ -248,7 +270,10 @@ def _scale_to_codes(values: NDArray[np.floating], low: Any, high: Any) -> Codes:
 def _markers_by_group(
     expression: Expression, names: Sequence[str], groups: Mapping[str, Any]
 ) -> dict[str, list[str]]:
-    """Return the leading markers of each group, best first, by name of the group."""
+    """Return the leading markers of each group, best first, by name of the group.
+
+    At most ``N_MARKERS`` of each. ``groups``: the column of groups, as encoded.
+    """
     codes = groups["codes"].astype(np.intp)
     codes, is_log1p = np.where(codes == MISSING, -1, codes), expression.is_log1p
     n_groups = len(groups["levels"])
@@ -259,10 +284,14 @@ def _markers_by_group(
 
 
 def _fill_template(page: Mapping[str, Any]) -> str:
-    """Return the HTML of the page, with its content compressed and in base64."""
+    """Return the HTML of the page, with its content compressed and in base64.
+
+    The content is the length of a JSON, the JSON, and the arrays it refers to.
+    """
     arrays: list[bytes] = []
 
     def put(codes: Codes) -> dict[str, int]:
+        """Keep an array of codes, and return where it stands among all codes."""
         start = sum(map(len, arrays)) // 2
         arrays.append(codes.astype("<u2").tobytes())
         return {"start": start, "stop": start + len(codes)}

@@ -73,7 +73,11 @@ class Annotation:
     __hash__ = None  # type: ignore[assignment]
 
     def with_group(self, rows: NDArray[Any], code: int, group: Group) -> Annotation:
-        """Return a copy with the points of ``rows`` in a group, known or new."""
+        """Return a copy with the points of ``rows`` in a group, known or new.
+
+        Groups that lose points are no longer whole, and those left without points are
+        dropped.
+        """
         codes = self.codes.copy()
         codes[rows] = code
         return self._with_codes(codes, {**self.groups, code: group})
@@ -94,7 +98,10 @@ class Annotation:
     ) -> Annotation:
         """Return a copy with ``rows`` (m,) annotated as the m points of ``other``.
 
-        Groups of the same name become one, with the colour and note of ``other``.
+        Points that are in no group of ``other`` are in none afterwards.  Groups of the
+        same name become one, with the id and key of the present group and the colour
+        and note of ``other``.
+
         ``new_ids``: yields the ids of groups that are added.
         """
         codes, table = self.codes.copy(), dict(self.groups)
@@ -113,27 +120,36 @@ class Annotation:
     def _with_codes(
         self, codes: NDArray[np.int32], groups: Mapping[int, Group]
     ) -> Annotation:
-        """Return an annotation of codes; a group that loses points is not whole."""
+        """Return an annotation of codes, without groups that have no points.
+
+        A group that loses points is not whole any more.
+        """
         cut = {*np.unique(self.codes[self.codes != codes]).tolist()} & groups.keys()
         parts = {i: replace(groups[i], is_whole=False) for i in cut}
         return _drop_unused_groups(codes, {**groups, **parts})
 
     def differs_from(self, old: Annotation) -> NDArray[np.bool_]:
-        """Return whether the annotation of each point differs from an old one: (n,)."""
+        """Return whether the annotation of each point differs from an old one: (n,).
+
+        It also differs where the point's group has another name, colour or note.
+        """
         same, others = old.groups, self.groups.items()
         changed = [code for code, group in others if group != same.get(code)]
         is_changed: NDArray[np.bool_] = self.codes != old.codes
         return is_changed | np.isin(self.codes, changed)
 
     def take_rows(self, rows: NDArray[Any]) -> Annotation:
-        """Return the annotation of some of the points, in the order of ``rows``."""
+        """Return the annotation of some of the points, in the order of ``rows``.
+
+        All groups are kept, also without points.
+        """
         return Annotation(self.codes[rows], self.groups)
 
     def to_other_rows(self, indices: NDArray[np.intp], n_points: int) -> Annotation:
-        """Return the annotation for another set of rows.
+        """Return the annotation for another set of rows, without groups left empty.
 
         ``indices`` (n,): position of each present row among the ``n_points`` new rows,
-        -1 for none.
+        -1 for none.  New rows without a present row are in no group.
         """
         return _drop_unused_groups(
             reindex_values(self.codes, indices, n_points, NONE), self.groups
@@ -156,6 +172,7 @@ def reindex_values(
 def _drop_unused_groups(
     codes: NDArray[np.int32], groups: Mapping[int, Group]
 ) -> Annotation:
+    """Return an annotation of codes (n,) with only the groups that have points."""
     present = set(np.flatnonzero(np.bincount(codes + 1)) - 1)
     return Annotation(codes, {i: group for i, group in groups.items() if i in present})
 

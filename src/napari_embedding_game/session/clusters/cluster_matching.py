@@ -47,7 +47,11 @@ def match_cluster_numbers(
 
 
 def renumber_away_from_groups(cluster: IntArray, annotation: Annotation) -> IntArray:
-    """Return cluster numbers, (n,), of which none is the id of an annotated group."""
+    """Return cluster numbers, (n,), of which none is the id of an annotated group.
+
+    Only the clusters of points that are not annotated count.  Where no number has to
+    change, the same array is returned.
+    """
     used = np.flatnonzero(np.bincount(cluster[annotation.codes == NONE]))
     if annotation.groups.keys().isdisjoint(used.tolist()):
         return cluster

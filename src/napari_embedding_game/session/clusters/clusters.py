@@ -77,6 +77,9 @@ class Clusters:
     ) -> None:
         """Recompute the clusters from the landmark of each point in a frame.
 
+        Emits ``changed``.  Until numbers are fixed, the next clusters are matched with
+        these.
+
         ``labels`` (n,) int32: landmark of each point. ``merging``: how to merge
         landmarks; None while it is unknown: then each landmark is a cluster of its own,
         whatever number is chosen.
@@ -96,7 +99,10 @@ class Clusters:
         self.fix_numbers()
 
     def fix_numbers(self) -> None:
-        """Fix the present numbers, as a person has seen them, for later matching."""
+        """Fix the present numbers, as a person has seen them, for later matching.
+
+        Nothing happens before the first frame.
+        """
         if self.n_landmarks:
             self._reference_numbers, self._has_fixed_numbers = self.state.cluster, True
 
@@ -138,6 +144,9 @@ class Clusters:
     def set_n_clusters(self, n_clusters: int | None) -> None:
         """Merge the landmarks into this many clusters; None keeps one per landmark.
 
+        The new numbers are fixed, and ``changed`` is emitted; nothing happens where the
+        number was chosen already.
+
         Raises DataError: the number is less than one.
         """
         if n_clusters is not None and n_clusters < 1:
@@ -156,10 +165,13 @@ class Clusters:
     def rename(self, cluster: int, name: str, listed: Clustering | None = None) -> None:
         """Annotate the points of a cluster with a name; "" removes their annotation.
 
+        Nothing happens where the cluster has this name.
+
         ``listed``: the clusters when the person began to type. If the cluster's points
         have changed since by more than half, the points that it had then are named.
 
-        Raises DataError: another cluster has that name.
+        Raises DataError: another cluster has that name, it is reserved, or the cluster
+        is gone.
         """
         name, listed = _to_one_line(name), listed or self.clustering
         if cluster in listed.by_id and name == listed.by_id[cluster].name:
@@ -176,7 +188,12 @@ class Clusters:
             self._change_group_texts(f"rename of {before.name}", before, name=name)
 
     def recolor(self, cluster: int, color: str) -> None:
-        """Give a cluster a colour, "#rrggbb"; "" restores the automatic colour."""
+        """Give a cluster a colour, "#rrggbb"; "" restores the automatic colour.
+
+        A cluster without annotation becomes a group.
+
+        Raises DataError: this is no such colour, or the cluster is gone.
+        """
         color, before = color.lower(), self._require_cluster(cluster)
         if color and not re.fullmatch("#[0-9a-f]{6}", color):
             raise DataError(f"{color} is no colour: give one such as #1f77b4.")
@@ -184,13 +201,21 @@ class Clusters:
             self._change_group_texts(f"colour of {before.name}", before, color=color)
 
     def set_note(self, cluster: int, note: str) -> None:
-        """Write a note on a cluster; "" removes the note."""
+        """Write a note on a cluster, which becomes a group; "" removes the note.
+
+        Raises DataError: the cluster is gone.
+        """
         note, before = note.strip(), self._require_cluster(cluster)
         if note != before.note:
             self._change_group_texts(f"note on {before.name}", before, note=note)
 
     def remove_annotation(self, cluster: int) -> None:
-        """Remove the annotation of a group: its points are shown in clusters again."""
+        """Remove the annotation of a group: its points are shown in clusters again.
+
+        Nothing happens to a cluster that is not annotated.
+
+        Raises DataError: the cluster is gone.
+        """
         before = self._require_cluster(cluster)
         if before.is_named:
             self._apply_edit(
@@ -200,10 +225,11 @@ class Clusters:
     def merge(self, clusters: Iterable[int]) -> int:
         """Merge clusters into one group, and return its id.
 
-        Id and name are those of the largest cluster and of the largest named cluster;
-        all notes are joined.
+        The id is that of the largest cluster.  The name is that of the largest named
+        cluster, else the names are joined; the colour is the first one from the largest
+        on, and all notes are joined.
 
-        Raises DataError: these are fewer than two clusters.
+        Raises DataError: these are fewer than two clusters, or one of them is gone.
         """
         parts = [self._require_cluster(cluster) for cluster in dict.fromkeys(clusters)]
         parts.sort(key=lambda part: -part.size)
@@ -282,7 +308,12 @@ class Clusters:
         return cluster
 
     def add_points_to_group(self, cluster: int, points: NDArray[Any]) -> None:
-        """Add points, (n,) bool or (m,) int, to an annotated group."""
+        """Add points, (n,) bool or (m,) int, to an annotated group.
+
+        ``cluster``: id of the group.
+
+        Raises DataError: the group is gone.
+        """
         before = self._require_cluster(cluster)
         group = replace(self._annotation.groups[before.id], is_whole=False)
         annotation = self._annotation.with_group(points, before.id, group)
@@ -291,7 +322,8 @@ class Clusters:
     def annotate_by_column(self, column: pd.Series, colors: Mapping[str, str]) -> None:
         """Annotate points by the names of their levels in a column (n,).
 
-        Points without a level keep their annotation.
+        Points without a level, or of a level named "" or "unassigned", keep their
+        annotation.
 
         ``colors``: "#rrggbb" by level.  An existing group of that name keeps its note,
         and its colour if it has one.
@@ -323,12 +355,12 @@ class Clusters:
         return f"Redo {self.state.undone[-1].label}" if self.state.undone else ""
 
     def undo(self) -> None:
-        """Undo the last edit."""
+        """Undo the last edit, if any, and fix the cluster numbers."""
         self._set_state(self.state.undo())
         self.fix_numbers()
 
     def redo(self) -> None:
-        """Redo the edit that was undone last."""
+        """Redo the edit that was undone last, if any, and fix the cluster numbers."""
         self._set_state(self.state.redo())
         self.fix_numbers()
 
@@ -363,9 +395,14 @@ class Clusters:
         return self.state.annotation
 
     def _compute_cluster_numbers(self) -> NDArray[np.int32]:
-        """Return the cluster of each point, (n,), for the chosen number of clusters.
+        """Return the number of each point's cluster, (n,), from its landmark.
 
-        The clusters are numbered like the reference numbers where these exist.
+        - Without merging each landmark is a cluster, with a number of its own until
+          numbers are fixed.
+        - While nobody has chosen the number of clusters, too small clusters are joined
+          to a neighbour.
+        - Clusters are matched with the reference numbers where these exist, but
+          numbered anew where merging has begun or ended.
         """
         n, previous = self.n_clusters, self._reference_numbers
         is_merged = n is not None and self._merging is not None
@@ -394,7 +431,10 @@ class Clusters:
         return match
 
     def _validate_name(self, name: str, cluster: int | None = None) -> None:
-        """Raise DataError if a name is reserved, or another cluster has it."""
+        """Raise DataError if a name is reserved, or another cluster has it.
+
+        ``cluster``: id of the cluster that may have the name; None for a new one.
+        """
         if name.lower() == RESERVED_NAME:
             raise DataError(
                 f"'{RESERVED_NAME}' is what rows outside the map are called: "
@@ -407,15 +447,21 @@ class Clusters:
             )
 
     def _make_unique_name(self, name: str) -> str:
+        """Return a name, or "name (2)" and so on where a cluster has it."""
         return unique_name(name, {group.name for group in self.clusters})
 
     def _iter_free_names(self) -> Iterator[str]:
+        """Yield "Group 1", "Group 2" and so on, without the names of clusters."""
         taken = {group.name for group in self.clusters}
         names = (f"Group {number}" for number in itertools.count(1))
         return (name for name in names if name not in taken)
 
     def _change_group_texts(self, label: str, cluster: Cluster, **texts: str) -> None:
-        """Set name, colour or note of a cluster, which is made a group if need be."""
+        """Set name, colour or note of a cluster, as one edit that can be undone.
+
+        A cluster that is not annotated becomes a group, by default named "Cluster" and
+        its number.
+        """
         annotation = self._annotation
         if not cluster.is_named:
             name = texts.get("name") or self._make_unique_name(
@@ -431,6 +477,9 @@ class Clusters:
     ) -> list[int]:
         """Put each point into the group of its level, and return the groups' ids.
 
+        A group with the name of an existing one is joined to it.  Groups without points
+        are not made, and have no id in the list.
+
         ``levels`` (n,): index into ``groups``, -1 for points that stay as they are.
         """
         rows = np.flatnonzero(levels >= 0)
@@ -443,15 +492,18 @@ class Clusters:
         return [ids[group.name] for group in groups if group.name in ids]
 
     def _apply_edit(self, label: str, annotation: Annotation) -> None:
+        """Set an annotation as one step of undo, and fix the cluster numbers."""
         self._set_state(self.state.with_annotation(label, annotation))
         self.fix_numbers()
 
     def _set_state(self, state: ClusterState) -> None:
+        """Set the state and emit ``changed``."""
         self.state = state
         self.changed.emit()
 
 
 def _to_one_line(name: str) -> str:
+    """Return a name on one line, without control characters."""
     return " ".join(replace_control_characters(name).split())
 
 

@@ -50,7 +50,9 @@ class LandmarkMerge:
         """Return the cluster of each landmark, (L,) int32; -1 where it has no points.
 
         ``sizes`` (L,) int: points of each landmark. ``min_points``: a cluster of fewer
-        points is joined to the cluster to which most of its edge weight leads.
+        points is joined, the smallest first, to the cluster to which most of its edge
+        weight leads; without such edges it stays.  Without both arguments no clusters
+        are joined.
         """
         parts: NDArray[np.int32] = self.tree.cut(n_clusters)
         if sizes is None or not min_points:

@@ -58,7 +58,11 @@ class ClusterState:
 
     @cached_property
     def clustering(self) -> Clustering:
-        """The clusters on show: groups of annotated points, and clusters of others."""
+        """The clusters on show: annotated groups, and clusters of other points.
+
+        A cluster is named by its number, which gets an ending where a group has this
+        name.
+        """
         groups, codes = self.annotation.groups, self.annotation.codes
         labels = self.cluster
         if groups:
@@ -79,7 +83,8 @@ class ClusterState:
     def scattered_names_text(self) -> str:
         """Return a sentence on groups that are no longer one cluster; "" if none.
 
-        Only groups that were a whole cluster when they were annotated are checked.
+        These are groups that overlap no cluster by ``ALIKE``.  Only groups that were a
+        whole cluster when they were annotated are checked.
         """
         sizes, parted = np.bincount(self.cluster), []
         for code, group in self.annotation.groups.items():
@@ -101,6 +106,9 @@ class ClusterState:
     ) -> ClusterState:
         """Return the state with another annotation, and the edit as a step of undo.
 
+        Steps of redo, and steps of undo beyond ``DEPTH``, are dropped.  The same
+        annotation returns the same state.
+
         ``joins``: whether consecutive edits of the same label are one step.
         """
         if annotation == self.annotation:
@@ -119,14 +127,15 @@ class ClusterState:
         return self._with_annotation_and_history(last.annotation, tuple(done), undone)
 
     def redo(self) -> ClusterState:
-        """Return the state with the last undone edit applied again."""
+        """Return the state with the last undone edit applied again, if any."""
         back = replace(self, done=self.undone, undone=self.done).undo()
         return replace(back, done=back.undone, undone=back.done)
 
     def limit_undo_history(self, max_bytes: int) -> ClusterState:
         """Return the state with as many steps of undo and redo as fit ``max_bytes``.
 
-        The steps farthest from the present are dropped, those of undo being kept first.
+        The steps farthest from the present are dropped, those of undo being kept
+        first.  An array that several steps share counts once.
         """
         arrays, n_bytes, n_kept = {id(self.annotation.codes)}, 0, 0
         for edit in (*self.done[::-1], *self.undone[::-1]):
@@ -161,6 +170,10 @@ class ClusterState:
     def _with_annotation_and_history(
         self, annotation: Annotation, done: tuple[Edit, ...], undone: tuple[Edit, ...]
     ) -> ClusterState:
+        """Return the state with an annotation and a history.
+
+        Clusters with the number of an annotated group get another number.
+        """
         moved = replace(
             self, cluster=renumber_away_from_groups(self.cluster, annotation)
         )
