@@ -55,7 +55,10 @@ class Breadcrumb(QWidget):
         self.update_maps()
 
     def update_maps(self) -> None:
-        """Show the present parents, open map and child maps."""
+        """Show parents, open map and child maps; hide this without parent and child.
+
+        The title of the open map is shown without the titles of its parents.
+        """
         path = self._maps.path if self._session.dataset is not None else []
         children = self._maps.child_maps if path else []
         for button in self.buttons:
@@ -82,7 +85,7 @@ class Breadcrumb(QWidget):
         self.setVisible(len(path) > 1 or bool(children))
 
     def _make_parent_button(self, saved: SavedMap, n_letters: int) -> QPushButton:
-        """Return a button that opens a parent map, with at most so many letters."""
+        """Return a button that opens a parent map, of at most ``n_letters`` letters."""
         title = saved.title
         short = title if len(title) <= n_letters else f"{title[: n_letters - 1]}…"
         tip = f"Back to {_describe_map(saved)}."

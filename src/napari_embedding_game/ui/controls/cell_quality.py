@@ -64,7 +64,7 @@ class QualityPlot(Plot):
     """(n,) sample of each cell."""
 
     def paint(self, axes: Any) -> None:
-        """Paint the plot into matplotlib axes; shade the ranges beyond the limits."""
+        """Paint a histogram or scatter into matplotlib axes; shade beyond limits."""
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlabel(self.axes[0])
         if len(self.axes) == 1:
@@ -82,7 +82,11 @@ class QualityPlot(Plot):
         axes.figure.draw_without_rendering()
 
     def _paint_histogram(self, axes: Any, name: str) -> None:
-        """Paint the histogram of a metric; outlines for 2 to MAX_SAMPLES samples."""
+        """Paint the histogram of a metric from 0 on, or on a logarithmic axis.
+
+        For 2 to MAX_SAMPLES samples an outline of each is painted, with a legend;
+        otherwise a histogram of all cells.
+        """
         values = self.values[name]
         bars = np.linspace(0, max(float(np.nanmax(values)), 1e-3), N_BARS)
         if name in LOGARITHMIC:
@@ -108,9 +112,10 @@ class QualityPlot(Plot):
         axes.legend(ncols=1 + is_short, handlelength=1, columnspacing=1, **look)
 
     def _paint_scatter(self, axes: Any, x_metric: str, y_metric: str) -> None:
-        """Paint a sample of the cells as dots on logarithmic axes.
+        """Paint at most MAX_DOTS cells, drawn at random, as dots on logarithmic axes.
 
-        The colour is the mitochondrial share where it is known.
+        The colour is the mitochondrial share where it is known.  Values below 1 are
+        painted at 1.
         """
         x, y = (np.maximum(self.values[name], 1) for name in (x_metric, y_metric))
         rows = np.random.default_rng(0).permutation(len(x))[:MAX_DOTS]
@@ -124,7 +129,10 @@ class QualityPlot(Plot):
 
 
 def _format_log_ticks(axis: Any) -> None:
-    """Write the tick labels of a logarithmic axis in full, without powers of ten."""
+    """Write the tick labels of a logarithmic axis in full, without powers of ten.
+
+    Where the axis spans many decades, fewer ticks have labels.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     low, high = axis.get_view_interval()
@@ -163,10 +171,11 @@ class CellQualityView(QWidget):
         self.setLayout(vertical_box(self.view, self.state, self.canvas))
 
     def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
-        """Show the metrics of other cells.
+        """Show the metrics of other cells; offer the views that they allow.
 
-        ``quality`` is the table of :func:`~.cell_quality`; ``dataset`` has the counts,
-        of which doublets are scored, or the doublet scores.
+        ``quality`` is the table of :func:`~.cell_quality`; ``dataset`` has the doublet
+        scores, or the counts from which doublets are scored.  Scoring that runs is
+        stopped.
         """
         self._doublet_jobs.stop()
         self.state.show_text()
@@ -190,9 +199,17 @@ class CellQualityView(QWidget):
     ) -> None:
         """Show other limits, and a histogram for each level of a column of samples.
 
-        ``sample_column``: "" for a single histogram. ``batch_column``: the column in
-        whose levels doublets are scored separately, as the recipe does; None for all
-        together.
+        Doublet scores that were made here are dropped when ``batch_column`` changes.
+
+        Parameters
+        ----------
+        limits : mapping of str to float
+            Limits by their field of :class:`Recipe`; 0 is no limit.
+        sample_column : str
+            The column with the sample of each cell; "" for a single histogram.
+        batch_column : str, optional
+            The column in whose levels doublets are scored separately, as the recipe
+            does; None for all together.
         """
         dataset, self._limits = self._dataset, limits
         self._sample_column = sample_column
@@ -210,7 +227,11 @@ class CellQualityView(QWidget):
     # Inside
 
     def _update_plot(self, *event: object) -> None:
-        """Show the chosen plot, or start scoring where doublet scores are missing."""
+        """Show the chosen plot; start scoring where it needs missing doublet scores.
+
+        All cells are scored, before any is left out.  Samples are taken from the table
+        of the dataset that has a row for each plotted cell.
+        """
         name, dataset = self.view.value, self._dataset
         if dataset is None:
             return
@@ -243,10 +264,10 @@ class CellQualityView(QWidget):
     def _on_plot_dragged(
         self, x: float, y: float, to_x: float, to_y: float, is_added: bool
     ) -> None:
-        """Apply limits around the dragged rectangle; x, y are the metrics' values.
+        """Apply limits around the dragged rectangle, rounded to two significant digits.
 
-        An end beyond all cells sets no limit (0); a rectangle without cells sets
-        nothing.
+        ``x``, ``y``, ``to_x`` and ``to_y`` are values of the plotted metrics.  An end
+        beyond all cells sets no limit (0); a rectangle without cells sets nothing.
         """
         limits = {}
         names = VIEWS.get(self.view.value, ())

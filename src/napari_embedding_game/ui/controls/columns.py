@@ -97,6 +97,10 @@ class ColumnsPanel(FoldingSection):
     ) -> None:
         """List other columns and show their roles; tick the embedded columns.
 
+        Columns have tick boxes only if there are 3 to ``MAX_COLUMNS`` that can be
+        embedded. More than ``MAX_COLUMNS`` other columns are not listed.  The panel is
+        hidden if it has neither columns nor genes.
+
         Parameters
         ----------
         columns : sequence of str
@@ -145,7 +149,10 @@ class ColumnsPanel(FoldingSection):
     # Inside
 
     def _on_read_again_clicked(self) -> None:
-        """Have the data read again with the changed columns, roles and gene kind."""
+        """Have the data read again with changed columns, roles and gene kind.
+
+        What has not changed is not passed on.
+        """
         changes, roles = dict[str, Any](), self.collect_chosen_roles()
         if self.list_ticked_columns() != self._embedded_columns:
             changes["columns"] = self.list_ticked_columns()
@@ -157,6 +164,7 @@ class ColumnsPanel(FoldingSection):
         self._reload(**changes)
 
     def _list_items(self) -> Iterator[QListWidgetItem]:
+        """Return an iterator over all listed columns, also those filtered out."""
         return map(self.list.item, range(self.list.count()))
 
     def _set_item_role(self, item: QListWidgetItem, role: Role | None) -> None:
@@ -166,7 +174,10 @@ class ColumnsPanel(FoldingSection):
         item.setText(name if role is None else f"{name}  ·  {role}")
 
     def _set_selected_roles(self, role: Role | None) -> None:
-        """Set the role of the selected columns; untick columns that are not numbers."""
+        """Set the role of the selected columns; untick columns that are not numbers.
+
+        Columns without a role, and None for ``role``, change nothing.
+        """
         with QSignalBlocker(self.list):
             for item in self.list.selectedItems() if role else ():
                 if item.data(ROLE) not in (None, role):
@@ -176,7 +187,7 @@ class ColumnsPanel(FoldingSection):
         self._update_choices()
 
     def _tick_visible_items(self, state: Qt.CheckState) -> None:
-        """Tick or untick all columns that the filter shows."""
+        """Set the tick of all columns with a tick box that the filter shows."""
         with QSignalBlocker(self.list):  # else each tick would update all choices
             for item in self._list_items():
                 if _can_be_ticked(item) and not item.isHidden():
@@ -184,7 +195,11 @@ class ColumnsPanel(FoldingSection):
         self._update_choices()
 
     def _update_choices(self) -> None:
-        """Show the selected columns' role, the number of ticks and the button."""
+        """Show the selected columns' role, the number of ticks and the button.
+
+        Several different roles are shown as "several".  The button to read again is
+        hidden where no column is ticked, though columns have tick boxes.
+        """
         selected = {item.data(ROLE) for item in self.list.selectedItems()} - {None}
         self._form.setRowVisible(self.role, bool(selected))
         common_role = next(iter(selected)) if len(selected) == 1 else None

@@ -136,10 +136,11 @@ class DataControls(QWidget):
         self._on_reading_changed()
 
     def find_first_step(self) -> tuple[str, Callable[[Then], None] | None]:
-        """Return name and function of the step before a run; ("", None) for no step.
+        """Return (name, function) of the step before a run; ("", None) for no step.
 
-        The step is measuring objects or preparing raw counts.  The function receives
-        what is called after the step.
+        The step is "Measure" while there are no data and objects can be measured, else
+        "Prepare" for raw counts that are not prepared.  The function receives a
+        function that is called after the step.
         """
         if self._session.dataset is None and self.measure_panel.can_measure:
             return "Measure", self.measure_panel.measure_objects
@@ -151,7 +152,12 @@ class DataControls(QWidget):
         return "", None
 
     def load_selected_layer(self) -> None:
-        """Load the selected layer's AnnData, its measurements or its features table."""
+        """Load the selected layer's AnnData, its measurements or its features table.
+
+        The AnnData in the layer's metadata comes first; else a Labels layer is loaded
+        with its features as measurements, another layer with its features.  A layer of
+        a map or without a table is refused with a message.
+        """
         layer, table = self.reading.viewer.layers.selection.active, None
         is_labels = isinstance(layer, Labels)
         features = getattr(layer, "features", pd.DataFrame())
@@ -180,7 +186,7 @@ class DataControls(QWidget):
     # Inside
 
     def _lay_out_controls(self) -> None:
-        """Place all controls from top to bottom."""
+        """Place all controls from top to bottom, and hide the choice of batches."""
         self._progress = widget_with_layout(
             horizontal_box(self.bar, self.cancel_button)
         )
@@ -202,27 +208,40 @@ class DataControls(QWidget):
     # Requests
 
     def _on_batches_chosen(self, column: str | None) -> None:
-        """Read again with batches mixed; for raw counts the recipe mixes them later."""
+        """Read again with the batches of ``column`` mixed; None mixes none.
+
+        While the recipe for raw counts is shown nothing is read: the recipe mixes them.
+        """
         if self.recipe_panel.isHidden():
             self.reading.reload_with_options(batch_key=column)
 
     def _on_columns_changed(
         self, roles: Mapping[str, Role] = {}, **changes: Any
     ) -> None:
-        """Read again with these roles of columns and other changed options."""
+        """Read again with these roles of columns and other changed options.
+
+        ``roles`` are merged into the present roles; ``changes`` are fields of
+        :class:`ReadOptions`.
+        """
         if (latest := self.reading.latest_request) is not None:
             roles = {**latest.options.roles, **roles}
             self.reading.reload_with_options(roles=roles, **changes)
 
     def _on_drop_toggled(self, drops: bool) -> None:
-        """Read again without the rows that have missing values, or with an error."""
+        """Read again without the rows with missing values, or refuse such rows.
+
+        A request that was refused for missing values is read instead of the shown data.
+        """
         if drops and self.reading.refused_request is not None:
             self.reading.read_complete_rows()
         else:
             self.reading.reload_with_options(missing="drop" if drops else "error")
 
     def _on_transpose_clicked(self) -> None:
-        """Read the table again with rows and columns exchanged, or as it is."""
+        """Read the table again with rows and columns exchanged, or as in the file.
+
+        Space, columns, recipe, batches, roles and gene kind are reset.
+        """
         latest = self.reading.latest_request
         if latest is not None:
             is_turned = latest.options.transposed
@@ -232,7 +251,11 @@ class DataControls(QWidget):
     # Results of reading
 
     def _on_reading_changed(self) -> None:
-        """Show the progress of reading; offer options once other data are read."""
+        """Show the progress of reading; offer options once other data are read.
+
+        Options are hidden while the source of the shown data is not known.  The box to
+        drop rows is shown where rows were refused or dropped.
+        """
         reading = self.reading
         stage = reading.stage
         read = reading.shown_read_result
@@ -256,7 +279,7 @@ class DataControls(QWidget):
             self.drop_box.setVisible(bool(drops or is_refused))
 
     def _withdraw_offers(self) -> None:
-        """Hide all options: other data are read, or the source of these is unknown."""
+        """Hide all options: other data are read, or the data's source is unknown."""
         self._offer_spaces([])
         self._form.setRowVisible(self.batches, False)
         self.genes_in_rows.show_text()
@@ -273,7 +296,12 @@ class DataControls(QWidget):
         self._show_dataset()
 
     def _offer_read_options(self, loaded: ReadResult) -> None:
-        """Offer the options with which the source can be read again."""
+        """Offer the options with which the source can be read again.
+
+        For raw counts the recipe is offered, unless genes seem to be in the rows: then
+        the button to transpose is shown first.  Single columns are offered only without
+        a recipe.
+        """
         dataset, options = loaded.dataset, loaded.options
         recipe, is_turned = options.recipe, options.transposed
         self.join_panel.update_to_layers()
@@ -302,18 +330,22 @@ class DataControls(QWidget):
             self._show_notes([note for note in dataset.notes if note != question])
 
     def _offer_spaces(self, spaces: Sequence[str], present: str = "") -> None:
-        """Offer several spaces to embed, and choose the present space."""
+        """Offer spaces to embed and choose the present space; hide a choice of one."""
         self.space.set_choices(zip(spaces, spaces, strict=True), present)
         self._form.setRowVisible(self.space, len(spaces) > 1)
 
     def _offer_batches(self, columns: Sequence[str], mixed: str | None) -> None:
-        """Offer columns of batches, and choose the column that is mixed."""
+        """Offer no mixing and columns of batches; choose ``mixed``, listed or not.
+
+        ``mixed``: the column that is mixed, or None.  Without columns the choice is
+        hidden.
+        """
         names = dict.fromkeys([*columns, *filter(None, [mixed])])
         self.batches.set_choices([(NO_BATCHES, None), *((n, n) for n in names)], mixed)
         self._form.setRowVisible(self.batches, bool(names))
 
     def _show_dataset(self) -> None:
-        """Show name and notes of the present dataset."""
+        """Show name and notes of the present dataset, and update the first step."""
         dataset = self._session.dataset
         self.title.setText(dataset.name if dataset else TITLE)
         self.others.set_header_hidden(dataset is None)
@@ -321,7 +353,7 @@ class DataControls(QWidget):
         self._update_first_step()
 
     def _update_summary(self) -> None:
-        """Show the stage of reading, else the dataset's size, else a hint to begin."""
+        """Show the stage of reading, else the dataset's size and roles, else a hint."""
         hint = MEASURE_HINT if self.measure_panel.can_measure else HINT
         stage = self.reading.stage
         reads = f"{stage.text} …" if stage else ""
@@ -330,7 +362,10 @@ class DataControls(QWidget):
         )
 
     def _update_first_step(self) -> None:
-        """Highlight the button to press next, if any, and update the summary."""
+        """Highlight the button to press next, if any, and update the summary.
+
+        Emits ``first_step_changed``.
+        """
         is_free = self._session.dataset is None and not self.find_first_step()[0]
         for button, is_next in (
             (self.start_panel.open_button, is_free),
@@ -347,7 +382,11 @@ class DataControls(QWidget):
 
 
 def _find_assignable_roles(loaded: ReadResult) -> dict[str, Role]:
-    """Return the present role of each column whose role can be changed."""
+    """Return the present role of each column whose role can be changed.
+
+    Columns that were added here, and columns of saved maps, cannot be changed.  Columns
+    of a table that can be embedded are "numbers" if they have no role.
+    """
     dataset, added = loaded.dataset, loaded.dataset.added_columns
     roles = {x: role for x, role in dataset.roles.items() if x not in added}
     roles = {x: role for x, role in roles.items() if not is_own_map_column(x)}
@@ -356,7 +395,7 @@ def _find_assignable_roles(loaded: ReadResult) -> dict[str, Role]:
 
 
 def _describe_dataset(dataset: Dataset | None) -> str:
-    """Return the size of a dataset, its space and its columns' roles; "" for None."""
+    """Return a text of a dataset's size, space and column roles; "" for None."""
     if dataset is None:
         return ""
     n, meanings = dataset.X.shape[1], roles_text(dataset.roles)

@@ -93,7 +93,10 @@ class DisplayControls(Listener):
         self.update_view()
 
     def update_view(self) -> None:
-        """Offer the choices of the present data, and show the look."""
+        """Offer the choices of the present data, and show the look.
+
+        A split column that no longer exists is removed from the look.
+        """
         dataset, look = self._session.dataset, self._look
         splits = self._session.view.split_columns
         if look.split_by not in splits:  # the column no longer exists
@@ -110,7 +113,10 @@ class DisplayControls(Listener):
     # Inside
 
     def _show_look(self) -> None:
-        """Show the values of the look; offer the colour variable if it is missing."""
+        """Show the values of the look in the controls, without a signal.
+
+        A colour variable that is not the shown one is offered and chosen.
+        """
         look = self._look
         if look.color_by != self.color_by.value:
             self._offer_colors()
@@ -122,7 +128,10 @@ class DisplayControls(Listener):
                 self.split_by.value = look.split_by
 
     def _offer_colors(self) -> None:
-        """Offer the colour variables that the data and the method have."""
+        """Offer the colour variables that data and method have; choose the look's one.
+
+        The chosen variable is offered in any case.
+        """
         names = list_color_choices(self._session.dataset)
         if not self._has_pressure:
             names.remove(PRESSURE)

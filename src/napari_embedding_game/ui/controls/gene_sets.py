@@ -67,17 +67,21 @@ class GeneSetsPanel(FoldingSection):
         self._on_dataset_changed(session.dataset)
 
     def _on_dataset_changed(self, dataset: Dataset | None) -> None:
-        """Drop a score of the former data and its message."""
+        """Stop scoring the former data, and clear the message."""
         self._score_jobs.stop()
         self._show_message("")
 
     def _update_score_button(self) -> None:
-        """Show the button while genes are typed and nothing is scored."""
+        """Show the Score button while genes are typed and nothing is being scored."""
         has_genes = bool(split_names(self.genes.text()))
         self.score.setVisible(has_genes and not self._score_jobs.is_busy)
 
     def _open_gene_set_file(self) -> None:
-        """Ask for a file and for a set in the file, and put the set into the fields."""
+        """Ask for a file, and for one of its sets; put that set into the fields.
+
+        Nothing is scored yet.  A file with one set needs no choice; an unreadable file
+        is refused with a message, and a cancelled dialog changes nothing.
+        """
         name, _ = QFileDialog.getOpenFileName(self, "Open gene sets", "", FILES)
         if not name:
             return
@@ -99,7 +103,10 @@ class GeneSetsPanel(FoldingSection):
             field.setCursorPosition(0)
 
     def _score_typed_genes(self) -> None:
-        """Score the genes of the field in the background."""
+        """Score the typed genes in the background, unless there are none or a job runs.
+
+        A set without a typed name is named after its first gene.
+        """
         dataset, genes = self._session.dataset, split_names(self.genes.text())
         if dataset is None or not genes or self._score_jobs.is_busy:
             return
@@ -119,5 +126,6 @@ class GeneSetsPanel(FoldingSection):
         self._show_message(f"{name}: {share} {matched.note}".rstrip(), role)
 
     def _show_message(self, text: str, role: str = "note") -> None:
+        """Show a text, "" for none, and update the button."""
         self.state.show_text(text, role)
         self._update_score_button()

@@ -102,7 +102,11 @@ class MethodControls(Listener):
         self.update_view()
 
     def update_view(self, *event: object) -> None:
-        """Show the present settings; hide settings that the method does not use."""
+        """Show the present settings; hide settings that the method does not use.
+
+        Settings that are chosen automatically are shown at the minimum of their
+        control.
+        """
         session, settings, controls = self._session, self._settings, self.controls
         for control in controls:
             value = self._find_shown_value(control.name)
@@ -132,7 +136,11 @@ class MethodControls(Listener):
     # Inside
 
     def _apply_setting(self, widget: ValueWidget, value: Any) -> None:
-        """Set the setting of a control; its lowest value may stand for automatic."""
+        """Set the setting of a control; its lowest value may mean automatic.
+
+        A change of dimensions is requested as a run, and may be refused.  A change of
+        method also changes other settings, see ``choose_method``.
+        """
         settings, name = self._settings, widget.name
         if name == "n_components":
             change = partial(self._session.change_dimensions, value)
@@ -154,7 +162,10 @@ class MethodControls(Listener):
     # Views
 
     def _on_setting_changed(self, name: str) -> None:
-        """Show a setting that was changed here or elsewhere."""
+        """Show a setting that was changed here or elsewhere.
+
+        Repulsion updates only its own controls; other settings update the whole view.
+        """
         if name == "repulsion":
             self._show_repulsion()
             self._show_staleness()
@@ -162,7 +173,11 @@ class MethodControls(Listener):
             self.update_view()
 
     def _find_shown_value(self, name: str) -> Any:
-        """Return a setting; as the approximation the approximation of the next run."""
+        """Return the value of a setting to show; None for automatic.
+
+        For "approximation" that is what the next run would choose, or the setting
+        itself where the settings cannot be resolved.
+        """
         if name != "approximation":
             return getattr(self._settings, name)
         try:
@@ -182,7 +197,10 @@ class MethodControls(Listener):
         show_value(self.repulsion_slider, math.log10(repulsion))
 
     def _show_staleness(self, *event: object) -> None:
-        """Show whether the map was made with other settings, and how to proceed."""
+        """Show whether the map was made with other settings, and how to proceed.
+
+        While a run is going on, the note says that it has to be stopped first.
+        """
         session = self._session
         is_over = session.state not in ("preparing", "running", "paused")
         choices = [AGAIN] * is_over + [GOES_ON] * session.can_continue

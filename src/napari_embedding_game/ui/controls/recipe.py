@@ -88,7 +88,7 @@ class RecipePanel(QWidget):
         self.hide()
 
     def make_recipe(self) -> Recipe:
-        """Return a recipe with the numbers and the batches that are chosen now."""
+        """Return a recipe with the shown numbers, batches and tick for doublets."""
         return Recipe(
             **{n: type(DEFAULTS[n])(box.value) for n, box in self.numbers.items()},
             batch_key=self._batches.value,
@@ -100,8 +100,17 @@ class RecipePanel(QWidget):
     ) -> None:
         """Offer the recipe for raw counts, or show the recipe that was applied.
 
-        ``quality`` has a row of metrics for each cell of the source, to choose limits;
-        None without metrics. ``applied``: None before the preparation.
+        If the limits are shown for this very table already, typed numbers stay.
+
+        Parameters
+        ----------
+        quality : DataFrame, optional
+            A row of metrics for each cell of the source, to choose limits; without
+            metrics the quality control is hidden.
+        dataset : Dataset
+            The counts or the prepared data.
+        applied : Recipe, optional
+            The applied recipe; None before the preparation.
         """
         self.show()
         self.is_offered = applied is None
@@ -129,11 +138,16 @@ class RecipePanel(QWidget):
     # Inside
 
     def _on_apply_clicked(self) -> None:
+        """Take over a number that is being typed, and have the recipe applied."""
         commit_typed_number()
         self._prepare(self.make_recipe())
 
     def _make_number_form(self, parameters: dict[str, tuple[str, str]]) -> QFormLayout:
-        """Return a form with a number for each field, by its title and tooltip."""
+        """Return a form with a number box for each field of ``parameters``.
+
+        ``parameters``: (title, tooltip) by field of :class:`Recipe`.  The boxes are
+        added to ``numbers``.
+        """
         boxes = {
             name: _make_number_box(name, tip) for name, (_, tip) in parameters.items()
         }
@@ -143,7 +157,11 @@ class RecipePanel(QWidget):
     def _show_cell_quality(
         self, quality: pd.DataFrame, dataset: Dataset, previous: pd.DataFrame | None
     ) -> None:
-        """Show the metrics of the cells; reset the limits where the metrics differ."""
+        """Show the metrics of the cells, and hide the mitochondrial limit if unknown.
+
+        If ``quality`` differs from ``previous``, the former table or None, limits and
+        doublets are reset to no limit, except for the default of ``min_genes``.
+        """
         has_mito = "pct_counts_mt" in quality
         self._limits.setRowVisible(self.numbers["max_mito"].native, has_mito)
         self.no_mito.setVisible(not has_mito)
@@ -155,7 +173,7 @@ class RecipePanel(QWidget):
         self.cells.show_cells(quality, dataset)
 
     def _show_applied_recipe(self, applied: Recipe, dataset: Dataset) -> None:
-        """Show the numbers of an applied recipe and how many doublets it found."""
+        """Show the numbers of an applied recipe; keep its number of doublets."""
         self.doublets.setChecked(applied.doublets)
         self._show_limits({name: getattr(applied, name) for name in self.numbers})
         recipe = dataset.provenance.get("recipe", {})
@@ -165,14 +183,19 @@ class RecipePanel(QWidget):
         )
 
     def _show_limits(self, numbers: Limits) -> None:
-        """Show these numbers, by field, without a signal for each."""
+        """Show numbers by field of :class:`Recipe`, and update the counts once."""
         for name, value in numbers.items():
             with self.numbers[name].changed.blocked():
                 self.numbers[name].value = value
         self._update_left_out_counts()
 
     def _update_left_out_counts(self, *event: object) -> None:
-        """Show how many cells are within the limits, and why cells are left out."""
+        """Show how many cells are within the limits, and why cells are left out.
+
+        The plot shows the limits, and the samples of the batch column, else of the
+        first column on offer.  Doublets are counted only for the very recipe that was
+        applied.
+        """
         if self._quality is None:
             return
         recipe, (_, *columns) = self.make_recipe(), self._batches.choices
@@ -196,7 +219,11 @@ class RecipePanel(QWidget):
 
 
 def _make_number_box(name: str, tip: str) -> FloatSpinBox:
-    """Return a box for a field of the recipe; the lowest value is no limit."""
+    """Return a box for a field of the recipe, set to the field's default.
+
+    Only the mitochondrial limit has a decimal.  The lowest value of a limit, 0, is
+    shown as "No limit".
+    """
     least = 0 if name in (*LIMITS, "min_cells") else 2
     # For integers too: magicgui's box for integers cannot show "No limit".
     box = FloatSpinBox(min=least, max=1e8, step=1, value=DEFAULTS[name], tooltip=tip)

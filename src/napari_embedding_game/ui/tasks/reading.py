@@ -124,11 +124,14 @@ class ReadingTask(QObject):
         Parameters
         ----------
         source : Source
+            The data to read.
         options : ReadOptions
+            The options to read the data with.
         linked : ObjectLayers, optional
-            The layers that show the objects of the source.
+            The layers that show the objects of the source; by default layers are found
+            or made where the data have images or a join.
         then : callable, optional
-            Called once the data are loaded.
+            Called once the data are loaded; not called after an error.
         """
         self._load_request(ReadRequest(source, options, linked), then)
 
@@ -137,28 +140,35 @@ class ReadingTask(QObject):
     ) -> None:
         """Read the latest request again with changed options and the same layers.
 
-        ``changes``: fields of :class:`ReadOptions`. ``then``: called once the data are
-        loaded. Without a request nothing is done.
+        ``changes``: fields of :class:`ReadOptions`.  ``then``: called once the data are
+        loaded.  Does nothing where nothing was read or requested.
         """
         if (latest := self.latest_request) is not None:
             options = replace(latest.options, **changes)
             self._load_request(replace(latest, options=options), then)
 
     def read_complete_rows(self) -> None:
-        """Read the refused request again without the rows that have missing values."""
+        """Read the refused request again without the rows that have missing values.
+
+        Does nothing where no request was refused.
+        """
         if (refused := self.refused_request) is not None:
             options = replace(refused.options, missing="drop")
             self._load_request(replace(refused, options=options))
 
     def read_open_map_again(self, source: Source, options: ReadOptions) -> None:
-        """Read a changed source of the open map, such as edited labels."""
+        """Read a changed source, such as edited labels; the open map stays open."""
         linked = self.workspace.linked_layers.current
         self._load_request(ReadRequest(source, options, linked, is_again=True))
 
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
-        """Open a session file, or read a file of data and then call ``then``."""
+        """Open a session file, or read a file of data and then call ``then``.
+
+        After a session ``then`` is not called.  Replaces what is being read.
+        """
 
         def find_source() -> Stages[Source | None]:
+            """Return the source of the file; None if the file is a session."""
             is_session = yield from archive.is_session(path)
             return None if is_session else make_source(path)
 
@@ -171,9 +181,17 @@ class ReadingTask(QObject):
         self._start_reading(path.name, find_source, open_source)
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
-        """Read a session file in the background, restore its maps and call ``then``."""
+        """Read a session file in the background, restore its maps and call ``then``.
+
+        The open session is saved a last time, and its linked layers are unlinked.
+        Problems that did not prevent opening are emitted as ``workspace.trouble``.
+        """
 
         def restore_session(result: tuple[SavedSession, list[str]]) -> None:
+            """Replace the open maps by a saved session, and report its troubles.
+
+            ``result``: (session, messages on parts that could not be restored).
+            """
             saved, troubles = result
             self.store.start_last_autosave()
             self.workspace.linked_layers.set_layers(None)
@@ -192,13 +210,16 @@ class ReadingTask(QObject):
         )
 
     def cancel(self) -> None:
-        """Stop reading; the present data stay."""
+        """Stop reading and drop the request; the present data stay."""
         if self.jobs.is_busy:
             self.jobs.stop()
             self._end_request()
 
     def close(self) -> None:
-        """Stop reading, so that no result is delivered any more."""
+        """Stop reading, so that no result is delivered any more, and drop the request.
+
+        Waits at most ``CLOSE_SECONDS`` for the thread.
+        """
         self.jobs.stop(CLOSE_SECONDS)
         self.request = None
 
@@ -207,7 +228,11 @@ class ReadingTask(QObject):
     def _load_request(
         self, request: ReadRequest, then: Callable[[], None] | None = None
     ) -> None:
-        """Read a request in the background, take up the result and call ``then``."""
+        """Read a request in the background, load the result and call ``then``.
+
+        A file's source gets a request to join its rows with a Labels layer, unless the
+        source is that of the open map.
+        """
         if not request.is_again:
             source = request_labels_join(request.source, self.viewer)
             request = replace(request, source=source)
@@ -215,6 +240,7 @@ class ReadingTask(QObject):
         shown = self.workspace.session.dataset
 
         def read() -> Stages[ReadResult]:
+            """Read the source; a source read again finds the shown rows in it."""
             if request.is_again and shown is not None:
                 known = Identity.from_dataset(shown)
                 return (
@@ -223,6 +249,7 @@ class ReadingTask(QObject):
             return (yield from source.read(options)).with_counts_and_batches()
 
         def take_up_result(loaded: ReadResult) -> None:
+            """Load the data, keep the read result, emit signals, call ``then``."""
             self._load_data_and_link_layers(loaded, request)
             self.request = None
             self._maps.set_read_result(replace(loaded, source=source, options=options))
@@ -240,7 +267,11 @@ class ReadingTask(QObject):
         then: Callable[[Any], None],
         request: ReadRequest | None = None,
     ) -> None:
-        """Run ``read`` in a thread and pass its result to ``then`` in the window's."""
+        """Run ``read`` in a thread; pass its result to ``then`` in the window's.
+
+        Replaces what is being read, drops a refused request and clears the shown error.
+        ``name`` is shown as what is being read.
+        """
         self._then, self.request, self.refused_request = then, request, None
         self.jobs.submit(read)
         self.workspace.trouble.emit("")
@@ -252,7 +283,10 @@ class ReadingTask(QObject):
         self.changed.emit()
 
     def _on_source_read(self, result: Any) -> None:
-        """Pass a result to the function that takes it up, and show its errors."""
+        """Pass a result to the function that loads it; its errors are a failed reading.
+
+        Only DataError and InputError count as such; other errors are raised.
+        """
         self._set_stage(None)
         try:
             self._then(result)
@@ -260,21 +294,34 @@ class ReadingTask(QObject):
             self._on_reading_failed(error)
 
     def _on_reading_failed(self, error: BaseException) -> None:
-        """Show the error; keep a request that was refused for missing values."""
+        """Show the error and drop the request.
+
+        A request that failed for missing values is kept as ``refused_request``.
+        """
         self.workspace.trouble.emit(error_text(error))
         if isinstance(error, MissingValuesError):
             self.refused_request = self.request
         self._end_request()
 
     def _end_request(self) -> None:
-        """Drop the request and the stage; the present data stay."""
+        """Drop request and stage, and emit ``changed``; the present data stay."""
         self.request = None
         self._set_stage(None)
 
     def _load_data_and_link_layers(
         self, loaded: ReadResult, request: ReadRequest
     ) -> None:
-        """Update the data of the open map, or load other data; then link the layers."""
+        """Load the read data into the session, then link the layers of their objects.
+
+        The linked layers are, each instead of the former: those of the request, new
+        layers of the read label image, the layers of a join, and the layers of an
+        experiment's images.
+
+        If the source of the open map was read again, its data are updated where
+        possible. Otherwise the session is saved a last time and other data are loaded;
+        clusters are kept if the source or the linked labels are the same, and a message
+        tells where a replaced map is found.
+        """
         viewer, name = self.viewer, loaded.dataset.name
         linked, is_again = request.linked, request.is_again
         if linked is None and loaded.labels is not None:
@@ -305,7 +352,7 @@ class ReadingTask(QObject):
         layers.set_layers(*((linked, missing) if has_objects else (None,)))
 
     def _show_image_layers(self, loaded: ReadResult) -> ObjectLayers:
-        """Return layers of the read images; present layers if the labels are equal."""
+        """Return the linked layers if they show the read labels, else new layers."""
         present = self.workspace.linked_layers.current
         if present is None or present.labels not in self.viewer.layers:
             return add_source_layers(self.viewer, loaded)
@@ -314,10 +361,11 @@ class ReadingTask(QObject):
 
 
 def request_labels_join(source: Source, viewer: napari.Viewer) -> Source:
-    """Return the source of a file with a request to join its rows with a Labels layer.
+    """Return a file's source with a request to join its rows with a Labels layer.
 
-    The layer is the active Labels layer, else the uppermost.  The source is returned
-    as it is if it is no file, has a request, or the layer is missing or large.
+    The layer is the active Labels layer, else the uppermost.  The source is returned as
+    it is if it is no file or has a request, and if no Labels layer can be selected or
+    its finest image has more than ``MAX_GUESS`` bytes.
     """
     if not isinstance(source, FileSource) or source.request is not None:
         return source
@@ -330,7 +378,11 @@ def request_labels_join(source: Source, viewer: napari.Viewer) -> Source:
 
 
 def find_joined_layers(viewer: napari.Viewer, join: Join) -> ObjectLayers | None:
-    """Return the layers that show the objects of a joined table; None without these."""
+    """Return the labels and images that show the objects of a joined table.
+
+    Returns None if the join found no objects, or its Labels layer is gone.  Images are
+    proposed from the layers of the viewer.
+    """
     labels = joined_labels_layer(viewer, join)
     if join.objects is None or labels is None:
         return None

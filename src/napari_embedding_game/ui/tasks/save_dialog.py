@@ -60,11 +60,11 @@ def ask_and_save(
     kinds: Mapping[str, str],
     write: Callable[[Path], object],
 ) -> str:
-    """Ask for a file and write the file; return "Saved as ..." or "".
+    """Ask for a file and write it; return "Saved as ...", or "" if nothing was written.
 
-    "" is returned if nothing was written; an error is shown as the session's message.
-    ``suffix`` and ``kinds`` are as for :func:`ask_save_path`; ``write`` receives the
-    path.
+    An error of the kinds DataError and OSError is shown as the session's message;
+    others are raised.  ``suffix`` and ``kinds`` are as for :func:`ask_save_path`;
+    ``write`` receives the path.
     """
     path = ask_save_path(parent, session, suffix, kinds)
     if path is None:
@@ -78,7 +78,7 @@ def ask_and_save(
 
 
 def _confirm_replacement(parent: QWidget | None, path: Path) -> bool:
-    """Ask whether to replace an existing file."""
+    """Ask whether to replace an existing file; return True for Yes."""
     question = escape_tooltip(f"{path.name} already exists. Replace it?")
     return (
         QMessageBox.question(parent, "Save", question) == QMessageBox.StandardButton.Yes

@@ -65,9 +65,11 @@ class SessionStore(QObject):
         self._connections.connect(self.close, quits)
 
     def list_recent_maps(self) -> list[tuple[Path, str]]:
-        """Return the paths of recent session files and a text of each, newest first.
+        """Return (path, text) of each recent session file, newest first.
 
-        Sessions of a crashed program are included; unreadable files are not.
+        Sessions of a crashed program are included; unreadable files are left out and
+        logged. Where the files cannot be listed, ``trouble`` is emitted and [] is
+        returned.
         """
         try:
             paths = find_recent_sessions()
@@ -86,7 +88,11 @@ class SessionStore(QObject):
         return files
 
     def start_last_autosave(self) -> None:
-        """Save a last time in the background; a later edit begins a new file."""
+        """Save a last time in the background; a later edit begins a new file.
+
+        A waiting saving is dropped.  Errors are logged and shown as a notification,
+        since the window may be closed by then.  Does nothing where no file was begun.
+        """
         self._timer.stop()
         self._save_jobs.stop()
         autosave, self._autosave = self._autosave, None
@@ -109,7 +115,12 @@ class SessionStore(QObject):
     # Inside
 
     def _schedule_saving(self, *event: object) -> None:
-        """Schedule a saving after a change, if there is a map and none is scheduled."""
+        """Schedule a saving after a change, if there is a map and none is scheduled.
+
+        The first change begins a file and is saved after ``FIRST_MS``, later changes
+        after ``SAVE_MS``.  If no file can be begun, ``trouble`` is emitted and changes
+        are no longer saved.
+        """
         if self._timer.isActive() or self._session.snapshot is None:
             return
         if self._autosave is not None:
@@ -127,19 +138,24 @@ class SessionStore(QObject):
             self._timer.start(FIRST_MS)
 
     def _save_in_background(self) -> None:
-        """Save the session in a thread, if anything has changed."""
+        """Save the session in a thread, if it has changed since the last saving."""
         job = self._autosave.make_save_job()
         if job is not None:
             self._save_jobs.submit(job)
 
     def _on_saving_failed(self, error: BaseException) -> None:
-        """Report the error and schedule another saving."""
+        """Emit the error as ``trouble`` and schedule another saving."""
         self.trouble.emit(f"Not saved automatically: {error_text(error)}")
         self._schedule_saving()  # try again later
 
 
 def _describe_session_file(path: Path) -> str:
-    """Return title, time and size of a session, and whether it was not closed."""
+    """Return title, time, points and named clusters of a session file as a text.
+
+    The text begins with "Not closed: " for a session that was not closed.
+
+    Raises DataError or OSError: the file cannot be read.
+    """
     saved = archive.read_summary(path)
     when = datetime.fromtimestamp(path.stat().st_mtime)
     begin = "" if was_closed(path) else "Not closed: "

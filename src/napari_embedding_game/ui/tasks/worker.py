@@ -47,7 +47,8 @@ def _move_collection_to_window() -> None:
     """Collect garbage by a timer of the window's thread until all threads have ended.
 
     Python collects in the thread that makes the object that exceeds the threshold.
-    Objects of Qt that are destroyed in a worker would end the program.
+    Objects of Qt that are destroyed in a worker would end the program.  Does nothing
+    where the timer runs already, or garbage collection is disabled.
     """
     if _collecting or not gc.isenabled():
         return
@@ -59,7 +60,10 @@ def _move_collection_to_window() -> None:
 
 
 def _collect_garbage() -> None:
-    """Collect young objects, or all, if there are as many as Python would collect."""
+    """Collect garbage if there are as many new objects as Python would collect.
+
+    Every ``FULL_AFTER`` collections all objects are collected, otherwise young ones.
+    """
     new, _, old = gc.get_count()
     if new >= gc.get_threshold()[0]:
         gc.collect(2 if old >= FULL_AFTER else 1)
@@ -105,7 +109,10 @@ class Worker(QThread):
         self.finished.connect(self._on_thread_finished)
 
     def run(self) -> None:
-        """Run the job; Qt calls this in the new thread."""
+        """Run the job and send its result or exception; Qt calls this in the thread.
+
+        The exception is also logged if the worker has a text for the log.
+        """
         try:
             result = self._job()
             if isinstance(result, Generator):
@@ -124,14 +131,20 @@ class Worker(QThread):
         self.start()
 
     def abandon(self, wait_seconds: float = 0.0) -> bool:
-        """Stop delivering anything; return whether the thread ends within this time."""
+        """Stop delivering anything, and wait for the thread at most ``wait_seconds``.
+
+        Returns whether the thread has ended.
+        """
         self._abandoned = True
         return self.wait(int(1000 * wait_seconds))
 
     # Inside
 
     def _run_generator(self, frames: Generator[Any, None, Any]) -> Any:
-        """Hand over all frames; return the generator's result, None if abandoned."""
+        """Hand over each frame, close the generator and return its result.
+
+        Returns None, without further frames, once the worker is abandoned.
+        """
         try:
             while not self._abandoned:
                 self._hand_over_frame(next(frames))
@@ -142,7 +155,10 @@ class Worker(QThread):
         return None
 
     def _hand_over_frame(self, frame: Any) -> None:
-        """Store the newest frame and tell the window's thread; called in the thread."""
+        """Store a frame instead of a waiting one, and tell the window's thread.
+
+        Called in the worker's thread.
+        """
         with self._lock:
             waiting = self._newest is not None
             self._newest = frame
@@ -150,14 +166,21 @@ class Worker(QThread):
             self._arrived.emit()
 
     def _schedule_frame(self) -> None:
-        """Schedule the newest frame for when the window has rested."""
+        """Schedule the newest frame for when the window has rested.
+
+        While a frame is being shown, the next one is scheduled by the end of its
+        measurement.
+        """
         if self._showing:
             return  # ``_measure_frame_time`` schedules it
         delay = max(0.0, self._next_show - time.monotonic())
         self._timer.start(int(1000 * delay))
 
     def _emit_newest_frame(self) -> None:
-        """Emit the newest frame, and measure how long the window takes to show it."""
+        """Emit the newest frame, and measure how long the window takes to show it.
+
+        Does nothing where no frame waits, or the worker is abandoned.
+        """
         with self._lock:
             frame, self._newest = self._newest, None
         if frame is None or self._abandoned:
@@ -169,7 +192,11 @@ class Worker(QThread):
         QTimer.singleShot(DRAWN_MS, lambda: self._measure_frame_time(start))
 
     def _measure_frame_time(self, start: float) -> None:
-        """Set when the next frame may be shown, by the time of the last two frames."""
+        """Set when the next frame may be shown, and schedule a waiting frame.
+
+        ``start``: time.monotonic() at the emission of the present frame.  The rest
+        follows from the shorter of the times of the last two frames.
+        """
         busy = time.monotonic() - start
         # A single slow frame, such as the first, needs no rest.
         rest = min(REST_FACTOR * min(busy, self._busy), MAX_REST)
@@ -189,7 +216,10 @@ class Worker(QThread):
             self.failed.emit(error)
 
     def _on_thread_finished(self) -> None:
-        """Forget the thread, restore garbage collection and emit ``ended``."""
+        """Forget the thread, and emit ``ended``.
+
+        After the last thread has ended, Python collects garbage again.
+        """
         self.wait()
         self._timer.stop()  # else it crashes: deleted in its own slot
         _alive.discard(self)
@@ -235,7 +265,10 @@ class JobRunner(QObject):
         Connections(self).add_cleanup(self.stop)
 
     def submit(self, job: Callable[[], Any]) -> None:
-        """Run a function or generator function, instead of or after the former job."""
+        """Run a function or generator function, instead of or after the running job.
+
+        A job that still waits is replaced.
+        """
         self.is_busy = True
         if self._worker is not None and not self._finishes:
             self._worker.abandon()
@@ -245,13 +278,16 @@ class JobRunner(QObject):
             self._next = job
 
     def stop(self, wait_seconds: float = 0.0) -> None:
-        """Abandon the running job, drop a waiting job, and wait for the thread."""
+        """Abandon the running job and drop a waiting job.
+
+        Waits for the running job's thread at most ``wait_seconds``.
+        """
         self.is_busy, self._next = False, None
         if self._worker is not None:
             self._worker.abandon(wait_seconds)
 
     def _start_worker(self, job: Callable[[], Any]) -> None:
-        """Start a job in a new thread and connect its signals."""
+        """Run a job in a new thread, and connect its signals with this runner."""
         self._worker = worker = Worker(job)
         if self._on_progress is not None:
             worker.frame.connect(self._on_progress)
@@ -261,16 +297,17 @@ class JobRunner(QObject):
         worker.start_thread()
 
     def _on_job_returned(self, result: Any) -> None:
-        """Deliver a result; busy if another job waits."""
+        """Deliver a result; this stays busy only if another job waits."""
         self.is_busy = self._next is not None
         self._on_result(result)
 
     def _on_job_failed(self, error: BaseException) -> None:
+        """Deliver an exception; this stays busy only if another job waits."""
         self.is_busy = self._next is not None
         self._on_error(error)
 
     def _on_worker_ended(self, worker: Worker) -> None:
-        """Start the waiting job once the present thread has ended."""
+        """Start the waiting job, if any, once the newest thread has ended."""
         if worker is self._worker:
             self._worker, job, self._next = None, self._next, None
             if job is not None:
@@ -325,6 +362,6 @@ def count_running_workers() -> int:
 
 @atexit.register
 def _wait_for_workers() -> None:
-    """Wait at the end of the process until all threads have ended."""
+    """Wait at the end of the process for all threads, each at most ``EXIT_SECONDS``."""
     for worker in tuple(_alive):
         worker.wait(int(1000 * EXIT_SECONDS))

@@ -58,8 +58,10 @@ class WritingTask(QObject):
     def save(self, path: Path, *, is_shared: bool = False) -> None:
         """Write the present map in a thread, in the format of the path's ending.
 
-        ``is_shared``: whether file names are written without their folders. While
-        another file is written, nothing is written and ``busy_text`` says so.
+        ``is_shared``: whether file names are written without their folders; only for
+        formats that name files.  While another file is written, nothing is written and
+        ``busy_text`` says so.  A refusal or an error is emitted as
+        ``workspace.trouble``.
         """
         if self._worker is not None:
             self.busy_text = BUSY
@@ -98,11 +100,12 @@ class WritingTask(QObject):
         self.saved.emit(name, left_out if isinstance(left_out, str) else "")
 
     def _on_writing_failed(self, error: BaseException) -> None:
-        """Report the error of a file that could not be written."""
+        """End the writing and emit the error as ``workspace.trouble``."""
         self._end_writing()
         self._workspace.trouble.emit(error_text(error))
 
     def _end_writing(self) -> None:
+        """Forget the worker, clear ``busy_text`` and emit ``busy_changed``."""
         self._worker, self.busy_text = None, ""
         self.busy_changed.emit()
 
@@ -113,7 +116,7 @@ class WritingTask(QObject):
 def _collect_result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     """Return the dataset and the result, whose clusters have their present colours.
 
-    Raises DataError: there is no map.
+    Raises DataError: there are no data, or there is no map.
     """
     dataset, result = workspace.session.dataset, workspace.session.to_result()
     if dataset is None or result is None:
@@ -129,8 +132,9 @@ def _collect_result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
 def prepare_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
     """Return a function that writes the source's rows with the map as AnnData or table.
 
-    An AnnData also holds the session; the function returns a sentence on data that the
-    session lacks.
+    The format follows from the path's ending.  An AnnData also holds the session, if it
+    can be saved; the function returns a sentence on data that the session lacks, else
+    "".
 
     Raises
     ------
@@ -144,6 +148,7 @@ def prepare_table(workspace: Workspace, path: Path, is_shared: bool = False) -> 
     packed = partial(archive.pack_shown_map_for_h5ad, saved, path, is_shared=is_shared)
 
     def save() -> str:
+        """Write the file; return a sentence on what its session lacks, or ""."""
         if path.suffix.lower() != H5AD or saved is None:
             write_result(dataset, result, path)
             return ""
@@ -155,7 +160,10 @@ def prepare_table(workspace: Workspace, path: Path, is_shared: bool = False) -> 
 
 
 def _prepare_figure(workspace: Workspace, path: Path) -> Write:
-    """Return a function that writes the map as a figure, in its present colours."""
+    """Return a function that writes the map as a figure, in its present colours.
+
+    A 3-D map is written as it is turned now.  Raises DataError: there is no map.
+    """
     from napari_embedding_game.data.export.writers import write_map_figure
 
     (dataset, result), session = _collect_result(workspace), workspace.session
@@ -168,7 +176,10 @@ def _prepare_figure(workspace: Workspace, path: Path) -> Write:
 
 
 def _prepare_film(workspace: Workspace, path: Path) -> Write:
-    """Return a function that plays the run again and writes a film of it."""
+    """Return a function that plays the run again and writes a film of it.
+
+    Raises DataError: there is no map, or its run has no record or no rows of data.
+    """
     from napari_embedding_game.ui.tasks.film import write_film
 
     (dataset, _), session = _collect_result(workspace), workspace.session
@@ -180,11 +191,16 @@ def _prepare_film(workspace: Workspace, path: Path) -> Write:
 
 
 def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
-    """Return a function that writes a web page of the map and, if possible, its run."""
+    """Return a function that writes a web page of the map and, if possible, its run.
+
+    The run is left out without a record, of more than ``MAX_PLAYED`` points, and where
+    it began from a map that is not here.  Raises DataError: there is no map.
+    """
     (dataset, result), played = _collect_result(workspace), workspace.session.run_record
     is_short = dataset.X.shape[1] > 0 and dataset.X.shape[0] <= MAX_PLAYED
 
     def write() -> None:
+        """Play the run again, where that is possible, and write the web page."""
         from napari_embedding_game.data.export.anndata_result import (
             build_result_anndata,
         )
@@ -208,7 +224,10 @@ def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
 def _prepare_session(
     workspace: Workspace, path: Path, is_shared: bool = False
 ) -> Write:
-    """Return a function that writes a session, a notebook or a methods paragraph."""
+    """Return a function that writes a session, a notebook or a methods paragraph.
+
+    Which one follows from the path's ending.  Raises DataError: there is no map.
+    """
     from napari_embedding_game.session.notebook.export import write_code
 
     saved = workspace.map_tree.to_saved_session()
@@ -231,7 +250,10 @@ NAMING_FILES = (prepare_table, _prepare_session)
 
 
 def find_map_colors(workspace: Workspace) -> PointColors:
-    """Return the colours of the present map's points, with a figure's legend."""
+    """Return the colours of the present map's points, with a figure's legend.
+
+    Colour variable and limits are those of the session's look.
+    """
     session, look = workspace.session, workspace.session.look
     choice = look.color_by
     colors = color_points(choice, session, session.snapshot, look.limits)
