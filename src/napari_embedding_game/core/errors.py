@@ -38,7 +38,8 @@ def check_integer(
 ) -> int:
     """Return ``value`` as an int if it is an integer from ``least`` to ``most``.
 
-    Floats such as 2.0 and bools are no integers.  Raises InputError with ``name``.
+    A bound of None is not checked. Floats such as 2.0 and bools are no integers. Raises
+    InputError with ``name`` for all other values.
     """
     is_integer = isinstance(value, Integral) and not isinstance(value, bool)
     is_low = is_integer and least is not None and value < least
@@ -56,7 +57,8 @@ def check_number(
 ) -> float:
     """Return ``value`` as a float if it is finite and ``least <= value < below``.
 
-    ``allowed``: the rule in words, for the message.  Raises InputError with ``name``.
+    Bools are no numbers. ``allowed``: the rule in words, for the message. Raises
+    InputError with ``name``.
     """
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if is_number and math.isfinite(value) and least <= value < below:
@@ -91,7 +93,10 @@ def make_value_error(name: str, allowed: str, value: Any) -> InputError:
 
 
 def describe_value(value: Any) -> str:
-    """Return a short text for a refused value: its repr, or an array's shape."""
+    """Return a text for a refused value: an array's shape, or the repr on one line.
+
+    The repr is cut after 60 letters.
+    """
     shape = getattr(value, "shape", None)
     if shape:
         return f"an array of {' x '.join(map(str, shape))} values"

@@ -83,7 +83,8 @@ def to_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
 def collect_fitted_parameters(model: EmbeddingGame) -> dict[str, Any]:
     """Return a fitted model's parameters as one flat dict, with the values used.
 
-    "auto", None and a random state are replaced by the values of the fit.
+    "auto", None and a random state are replaced by the values of the fit, a metric's
+    function by its name; ``method_params`` are entries like the others.
     """
     given = model.get_params(deep=False)
     return {
@@ -439,7 +440,8 @@ class EmbeddingGame(
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the clusters of new rows' nearest landmarks, (Q,) int32.
 
-        :meth:`transform` describes ``X`` and the errors.
+        Landmarks without rows, which have no cluster, are left out. :meth:`transform`
+        describes ``X`` and the errors.
         """
         with delay_interrupts():
             from napari_embedding_game.core.new_rows.transform import (
@@ -462,8 +464,10 @@ class EmbeddingGame(
     ) -> Run:
         """Validate the data and settings, find neighbours, and return a run.
 
-        ``steering`` None is a run that is watched: snapshots have diagnostics.
-        ``every``: iterations between two snapshots for a callback; 0 for none.
+        Settings and data are refused before the search. ``steering`` None is a run that
+        is watched: snapshots have diagnostics. ``neighbors`` replace the search, an
+        array ``init`` the start layout. ``every``: iterations between two snapshots for
+        a callback; 0 for none.
         """
         with delay_interrupts():  # half of torch could not be imported again
             from napari_embedding_game.core import pipeline
@@ -501,6 +505,7 @@ class EmbeddingGame(
             )
 
         def store_fit(snapshot: Snapshot, last: Settings) -> None:
+            """Set all fitted attributes from a snapshot and the last settings."""
             positions = snapshot.embedding, snapshot.landmarks
             self.random_state_, self.affinity_ = last.random_state, last.affinity
             self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
@@ -523,7 +528,8 @@ class EmbeddingGame(
     def _resolve_settings(self) -> Settings:
         """Return the settings that the parameters make, validated, with a seed.
 
-        A seed is sampled where ``random_state`` is no integer.  Raises InputError for a
+        A seed is sampled where ``random_state`` is no integer; an array ``init`` counts
+        as "random"; the affinity "auto" becomes the method's. Raises InputError for a
         name in ``method_params`` that is no setting, or is a parameter itself.
         """
         given = self.get_params(deep=False)
@@ -548,8 +554,10 @@ class EmbeddingGame(
         """Return the rows ``X`` as a finite array or CSR matrix, float32 or float64.
 
         Rows of other types become float64: they are centred before they are rounded,
-        see :mod:`rows`.  Raises InputError for an AnnData, a damaged sparse matrix, NaN
-        and infinities.  ``options``: of scikit-learn's ``validate_data``.
+        see :mod:`rows`. A tensor is copied to an array; masked values count as NaN.
+        Raises InputError for an AnnData, a damaged sparse matrix, NaN and infinities.
+        ``options``: of scikit-learn's ``validate_data``, which also stores or compares
+        the columns' names.
         """
         if hasattr(X, "obsm"):
             raise InputError(
@@ -581,7 +589,10 @@ class EmbeddingGame(
         return rows
 
     def _store_map(self, snapshot: Snapshot, edges: Edges, repulsion: float) -> None:
-        """Set the fitted attributes that describe the map and its clusters."""
+        """Set the fitted attributes that describe the map and its clusters.
+
+        With ``n_clusters`` landmarks are merged into that many clusters.
+        """
         self.embedding_, self.landmarks_ = snapshot.embedding, snapshot.landmarks
         self.pressure_, self.stretch_ = snapshot.pressure, snapshot.stretch
         self.energy_, self.n_iter_ = snapshot.energy, snapshot.iteration
@@ -620,8 +631,9 @@ def _validate_neighbors(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k nearest of ``neighbors``, indices (N, k) and distances (N, k).
 
-    Neighbours are sorted, nearest first, and a row itself is left out.  Raises
-    InputError for arrays of other shapes or values, and fewer than k neighbours.
+    Neighbours are sorted, nearest first, and a row itself is left out. Raises
+    InputError for arrays of other shapes or values, fewer than k neighbours, and a
+    neighbour that a row has twice.
     """
     try:
         indices, distances = (np.asarray(each) for each in neighbors)
@@ -688,8 +700,8 @@ class SettingChanges:
     def change_settings(self, parameters: Mapping[str, Any]) -> Settings:
         """Record changed parameters, and return the settings with all changes so far.
 
-        Raises InputError for parameters that cannot change during a game, or are out of
-        range; these are not recorded.
+        Raises InputError if the method is no game, before or after, and for parameters
+        that cannot change during a game, or are out of range; these are not recorded.
         """
         from napari_embedding_game.core import pipeline
 
@@ -716,7 +728,9 @@ def _make_steer_script(
 ) -> dict[int, Steer]:
     """Return the settings that ``steering`` asks for, keyed by iteration.
 
-    Raises InputError for iterations that do not increase, or not before ``stop_at``.
+    Each entry has the changes of all earlier ones. Raises InputError for iterations
+    that do not increase, or not before ``stop_at``, and for settings that cannot
+    change.
     """
     script: dict[int, Steer] = {}
     for iteration, parameters in steering:
@@ -730,7 +744,11 @@ def _make_steer_script(
 def _validate_fit_arguments(
     settings: Settings, has_map: bool, has_neighbors: bool
 ) -> None:
-    """Raise InputError if ``init`` or ``neighbors`` do not go with the settings."""
+    """Raise InputError if ``init`` or ``neighbors`` do not go with the settings.
+
+    Refused: the method "given" without a map as ``init``, a learning rate of 0, and
+    ``neighbors`` together with the metric "precomputed".
+    """
     if settings.method == "given" and not has_map:
         raise InputError(
             "The method given examines a map that you have: give it as init, an "
@@ -749,7 +767,10 @@ def _validate_fit_arguments(
 
 
 def _limit_neighbors_to_rows(settings: Settings, n_rows: int) -> Settings:
-    """Return settings with neighbours and perplexity lowered to ``n_rows``; warn."""
+    """Return settings with neighbours and perplexity lowered to ``n_rows``.
+
+    A warning says what was lowered. Settings that fit are returned themselves.
+    """
     k = resolve_n_neighbors(settings, n_rows)
     if k >= n_rows:
         warnings.warn(
@@ -767,9 +788,10 @@ def _limit_neighbors_to_rows(settings: Settings, n_rows: int) -> Settings:
 def _validate_layout(
     name: str, values: Any, shape: tuple[int, int]
 ) -> NDArray[np.float32]:
-    """Return a copy of start positions as float32 of ``shape``.
+    """Return a copy of start positions as float32 of ``shape`` (N, d).
 
-    Raises InputError, with ``name``, for another shape, large or equal positions.
+    Raises InputError, with ``name``, for another shape, NaN, coordinates beyond 1e6, or
+    positions that are all the same.
     """
     try:
         layout = np.array(values, np.float32)

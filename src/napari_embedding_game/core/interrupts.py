@@ -19,7 +19,8 @@ from typing import Any
 def delay_interrupts() -> Iterator[None]:
     """Hold Ctrl-C back until the end of the block, and raise KeyboardInterrupt there.
 
-    Only the main thread receives Ctrl-C; in any other thread this does nothing.
+    Only the main thread receives Ctrl-C; in any other thread this does nothing. At the
+    end the former handler of SIGINT is called, which may do something else.
     """
     before = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()

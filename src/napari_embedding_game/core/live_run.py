@@ -79,8 +79,9 @@ class Run:
     def set(self, **parameters: Any) -> None:
         """Change parameters during the run: ``run.set(repulsion=700)``.
 
-        Raises InputError for a parameter that is not in :data:`settings.STEERABLE`, or
-        out of range.
+        They act from the next snapshot on, with the changes made before. Raises
+        InputError for a parameter that is not in :data:`settings.STEERABLE`, or out of
+        range.
         """
         assert self._change_settings is not None
         with self._steer_lock:
@@ -117,7 +118,8 @@ class Run:
     ) -> None:
         """Request new settings or hand forces for the next snapshot; None: no change.
 
-        Of ``settings`` only steerable fields are used.
+        Of ``settings`` only steerable fields are used. A request that was not applied
+        yet is replaced: settings by settings, forces by forces.
         """
         with self._steer_lock:
             if settings is not None:
@@ -143,9 +145,11 @@ class Run:
     def advance(self, look: bool = False) -> Snapshot | None:
         """Play up to the next snapshot and return it; None at the end of the run.
 
-        The run does not end while a change is pending.  With ``look`` no point moves,
-        and the snapshot has complete diagnostics of the present state.  Raises
-        InputError for settings or data that the game cannot use.
+        The first call begins the game, with pending settings as those of the start. The
+        run does not end while a change is pending. With ``look`` no point moves, and
+        the snapshot has complete diagnostics of the present state, as has the snapshot
+        at ``stop_at``. Raises InputError for settings or data that the game cannot use;
+        any error stops the run.
         """
         with self._compute_lock, delay_interrupts():
             if self._is_stopped or (self._is_leaving and not look):
@@ -204,7 +208,11 @@ class Run:
         return min((stop - done for stop in stops if stop > done), default=0)
 
     def _store_fit(self) -> None:
-        """Take a last snapshot with complete diagnostics, and store it as the fit."""
+        """Take a last snapshot with complete diagnostics, and store it as the fit.
+
+        A snapshot that is finished, or of ``stop_at``, is stored itself. Nothing is
+        stored before the first snapshot or after the run was closed.
+        """
         with self._compute_lock, delay_interrupts():
             if self.snapshot is None or self._playing is None:
                 return
@@ -215,7 +223,11 @@ class Run:
                 self._store_snapshot(self.snapshot, last)
 
     def stop(self) -> None:
-        """End the run now, and store the last snapshot as the fit."""
+        """End the run now, and store the last snapshot as the fit.
+
+        Nothing is stored if the run is already closed or has no snapshot. Waits for the
+        step that another thread computes.
+        """
         self._is_leaving = True  # so that the iterating thread releases the lock
         with self._compute_lock:  # else another thread may play on in between
             self._store_fit()

@@ -23,6 +23,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def compile_loop(function: Callable[..., Any]) -> Any:
+        """Compile by ``numba.njit``, and replace the class of the loop's cache file."""
         loop = numba.njit(**options)(function)
         cache_file = getattr(getattr(loop, "_cache", None), "_cache_file", None)
         if type(cache_file) is IndexDataCacheFile:

@@ -10,7 +10,10 @@ from napari_embedding_game.core.snapshot import Snapshot
 def yield_with_progress(
     snapshots: Iterable[Snapshot], is_shown: bool = True
 ) -> Iterator[Snapshot]:
-    """Yield ``snapshots`` unchanged, and show a bar on stderr if ``is_shown``."""
+    """Yield ``snapshots`` unchanged, and show a bar on stderr if ``is_shown``.
+
+    The bar has no end while the number of iterations is unknown.
+    """
     from rich.console import Console
     from rich.progress import Progress
 

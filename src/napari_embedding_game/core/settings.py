@@ -235,7 +235,8 @@ class Settings:
         """Return these settings with values in plain types of Python.
 
         Raises InputError for a value out of its range, and for two values that do not
-        go together.
+        go together: a method with an approximation, affinity or repulsion that it does
+        not take. "auto" and None stay.
         """
         plain = {
             each.name: _validate_field_value(each, getattr(self, each.name))
@@ -274,7 +275,7 @@ _TYPES = {name: get_args(x) or (x,) for name, x in get_type_hints(Settings).item
 
 
 def find_setting_type(name: str) -> type[int] | type[float] | type[str]:
-    """Return the type of a setting's values other than None; str for choices."""
+    """Return int or float for a setting of numbers, also optional ones; else str."""
     return next((one for one in (int, float) if one in _TYPES[name]), str)
 
 
@@ -291,7 +292,8 @@ def replace_steerable(settings: Settings, source: Settings) -> Settings:
 def _validate_field_value(setting: Field[Any], value: Any) -> Any:
     """Return a setting's value as int, float, str or None; a function as it is.
 
-    Raises InputError for a value out of the setting's range.
+    None and functions pass only where the setting takes them. Raises InputError for a
+    value out of the setting's range or of another type.
     """
     name, kind, spec = setting.name, find_setting_type(setting.name), setting.metadata
     if callable(value) and spec.get("takes_functions"):
@@ -401,8 +403,8 @@ def fill_approximation(settings: Settings, n_points: int) -> Settings:
 def resolve_n_neighbors(settings: Settings, n_rows: int) -> int:
     """Return the number of neighbours to search for in data of ``n_rows`` rows.
 
-    With the affinity "entropic" three perplexities, at most all other rows; else
-    ``settings.n_neighbors``.
+    With the affinity "entropic" three perplexities, at most all other rows and at least
+    1; else ``settings.n_neighbors``, even if the rows are fewer.
     """
     if settings.affinity != "entropic":
         return settings.n_neighbors
@@ -430,13 +432,20 @@ def is_game(settings: Settings) -> bool:
 
 
 def list_affinities(method: str) -> tuple[str, ...]:
-    """Return the names of the affinities that a method can use."""
+    """Return the names of the affinities that a method can use.
+
+    They are all of :data:`choices.AFFINITIES`, or only the method's own affinity if
+    that is one of ``ROW_AFFINITIES``.
+    """
     affinity = get_method(method).affinity
     return (affinity,) if affinity in ROW_AFFINITIES else AFFINITIES
 
 
 def validate_point_count(settings: Settings, n_points: int) -> None:
-    """Raise InputError if the settings' method cannot move so many points."""
+    """Raise InputError if the settings' method cannot move so many points.
+
+    The message proposes other approximations, or another method, and names the limit.
+    """
     method = get_method(settings.method)
     others = [name for name in method.approximations if name != "exact"]
     advice = (
@@ -454,7 +463,7 @@ def is_within_point_limit(settings: Settings, n_points: int) -> bool:
     """Return whether the method, with its approximation, can move so many points.
 
     The limit is the method's ``max_points``, or :data:`MAX_EXACT` for a game whose
-    repulsion is the sum over all pairs.
+    repulsion is the sum over all pairs; other games have none.
     """
     most = get_method(settings.method).max_points
     if most is None:
@@ -470,7 +479,10 @@ def validate_takes_hand_forces(settings: Settings) -> None:
 
 
 def validate_continuation(settings: Settings) -> None:
-    """Raise InputError if the method cannot continue from an existing map."""
+    """Raise InputError if the method cannot continue from an existing map.
+
+    Games and the method "given" can; other methods begin anew.
+    """
     method = get_method(settings.method)
     if method.make_layouts and settings.method != "given":
         raise InputError(

@@ -48,6 +48,7 @@ class _Format(NamedTuple):
 
 
 def _exp_coefficients(n: int) -> list[float]:
+    """Return the first ``n`` Taylor coefficients of 2^x: log(2)^k / k!."""
     terms = [1.0]
     for k in range(1, n):
         terms.append(terms[-1] * _LOG2 / k)
@@ -75,6 +76,11 @@ _FORMATS = {
 
 
 def _make_operator(name: str, is_reversed: bool = False) -> Any:
+    """Return a method of :class:`Lanes` that calls an instruction of the LLVM builder.
+
+    ``name``: the instruction, such as "fsub"; ``is_reversed`` exchanges the operands.
+    """
+
     def operate(self: Lanes, other: Any) -> Lanes:
         both = self.value, self._to_lanes_value(other)
         instruction = getattr(self.builder, name)
@@ -184,7 +190,7 @@ class Lanes:
         return Lanes(self.builder, value)
 
     def _to_lanes_value(self, other: Any) -> Any:
-        """Return the LLVM value of other lanes, or of a number in every lane."""
+        """Return the LLVM value of other lanes, or of a Python number in every lane."""
         if isinstance(other, Lanes):
             return other.value
         kind = self.value.type
@@ -228,6 +234,7 @@ class LanesType(types.Type):
 
 @register_default(LanesType)
 def _make_data_model(manager: Any, kind: LanesType) -> models.PrimitiveModel:
+    """Return numba's data model of lanes: an LLVM vector."""
     vector = ir.VectorType(manager[kind.number].get_value_type(), kind.count)
     return models.PrimitiveModel(manager, kind, vector)
 
@@ -301,6 +308,7 @@ class _LengthTyping(AbstractTemplate):
 
 @lower_builtin(len, LanesType)
 def _lower_length(context, builder, signature, arguments):
+    """Return the number of lanes, a constant of the type."""
     return context.get_constant(types.intp, signature.args[0].count)
 
 
@@ -326,7 +334,7 @@ def broadcast(context, number, count):
 
 @intrinsic
 def pack_lanes(context, a, b, c, d):
-    """Return four numbers of one type as four lanes."""
+    """Return four numbers of one type as four lanes, in the order of the arguments."""
     kind = LanesType(a, 4)
 
     def code(context, builder, signature, arguments):
@@ -374,7 +382,11 @@ def _index_type_and_item_size(array: Any) -> tuple[Any, int]:
 
 @intrinsic
 def load(context, array, index, like):
-    """Return numbers of an array from an index on, as many as ``like`` has lanes."""
+    """Return numbers of an array from an index on, as many as ``like`` has lanes.
+
+    ``index``: a tuple of one integer for each axis; the array must be C-contiguous.
+    Bounds are not checked.
+    """
     kind, (index, size) = (
         LanesType(array.dtype, like.count),
         _index_type_and_item_size(array),

@@ -67,8 +67,9 @@ def count_cores() -> int:
 def limit_threads(n_jobs: int | None) -> Iterator[None]:
     """Set the number of threads of :func:`run_blocks` inside the ``with`` block.
 
-    ``n_jobs`` counts as in scikit-learn: -1 is all cores.  None leaves a core to the
-    window.  A generator must not ``yield`` inside the block.
+    ``n_jobs`` counts as in scikit-learn: -1 is all cores. None leaves a core to the
+    window where there are more than two. A generator must not ``yield`` inside the
+    block.
     """
     before = _N_JOBS.set(n_jobs)
     try:
@@ -78,7 +79,10 @@ def limit_threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def count_threads() -> int:
-    """Return the number of threads set by :func:`limit_threads`, or the default."""
+    """Return the number of threads set by :func:`limit_threads`, at least 1.
+
+    By default all cores but one, and both of two cores.
+    """
     n_jobs, cores = _N_JOBS.get(), count_cores()
     if n_jobs is None:
         return max(cores - 1, min(cores, 2))
@@ -87,6 +91,7 @@ def count_threads() -> int:
 
 @cache
 def _get_thread_pool() -> ThreadPoolExecutor:
+    """Return the threads that help in loops: one less than there are cores."""
     return ThreadPoolExecutor(max(1, count_cores() - 1), "embedding-game")
 
 
@@ -94,9 +99,10 @@ def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) 
     """Call ``loop(begin, end, *arguments)`` for blocks that cover ``range(n)``.
 
     Threads share the blocks; less ``work`` than :data:`PARALLEL_WORK` is one call in
-    this thread.  ``loop`` is compiled, releases the interpreter's lock, and no item
+    this thread. ``loop`` is compiled, releases the interpreter's lock, and no item
     reads what another item writes: the bits are then the same for any number of
-    threads.  Sums over items need a partial sum for each item.
+    threads. Sums over items need a partial sum for each item. An exception of a loop or
+    of :data:`BETWEEN_BLOCKS` is raised here; blocks not yet begun are dropped.
     """
     n_sharing = min(count_threads(), n) if work >= PARALLEL_WORK else 1
     if n_sharing <= 1 and work < SEARCH_WORK:
@@ -108,6 +114,7 @@ def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) 
     blocks = deque(itertools.pairwise(bounds))
 
     def take_blocks(between: Callable[[], object] = do_nothing) -> None:
+        """Process blocks until none is left; call ``between`` before each block."""
         while True:
             between()
             try:

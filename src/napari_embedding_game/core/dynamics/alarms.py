@@ -59,11 +59,15 @@ def find_alarm(
     landmarks: Points | None = None,
     iterations_left: int = 0,
 ) -> Alarm:
-    """Return the problem of a map (N, d) as an alarm, false if the map has none.
+    """Return the first problem of a map (N, d) as an alarm, a false one for no problem.
 
-    ``landmarks`` (L, d): those of a finished game, which are then checked too.
-    ``iterations_left``: iterations left of the schedule; the width of the map is not
-    checked in the schedule's first 60 %.
+    Problems, in this order: points far apart, collapsed onto spots, in one heap, a grid
+    too coarse ("mesh"), landmarks outside of the points ("landmarks"). In the first 60
+    % of the schedule only the first is checked, and none under a method without a
+    kernel.
+
+    ``landmarks`` (L, d): those of a finished game; None leaves out their check.
+    ``iterations_left``: iterations left of the schedule.
     """
     if not get_method(settings.method).kernel:
         return Alarm()  # inner products: the map is that of the data
@@ -113,7 +117,11 @@ def find_alarm(
 
 
 def _find_coarse_grid_alarm(embedding: Points, settings: Settings) -> Alarm:
-    """Return an alarm if the grid of the repulsion is too coarse for the kernel."""
+    """Return an alarm if the grid of the repulsion is too coarse for the kernel.
+
+    The alarm is false for the method "given", whose points stay. The remedy is the
+    approximation "exact", or "landmarks" for more than ``MAX_EXACT`` points.
+    """
     width, spacing = float(np.ptp(embedding, axis=0).max()), required_spacing(embedding)
     if spacing <= WIDER or settings.method == "given":
         return Alarm()
@@ -126,10 +134,11 @@ def _find_coarse_grid_alarm(embedding: Points, settings: Settings) -> Alarm:
 
 
 def measure_spread(embedding: Points) -> float:
-    """Return the width of a map whose points all lie at the median density.
+    """Return the width that a map would have if all points lay at the median density.
 
-    The width is the median distance of points (N, d) to their 10th nearest, times the
-    d-th root of N / 10.  Unlike the extent, it does not depend on where islands lie.
+    The width is the median distance of about 1,000 points to their 10th nearest, times
+    the d-th root of N / 10, with N the number of (subsampled) points. Unlike the
+    extent, it does not depend on where islands lie.
     """
     points = _subsample_points(embedding)
     (n, d), k = points.shape, min(_NEAREST, len(points) - 1)
@@ -148,7 +157,10 @@ def _make_alarm_with_remedy(
 ) -> Alarm:
     """Return an alarm whose remedy resets harmful settings to their defaults.
 
-    If no setting is harmful, the remedy is ``default_remedy``, in words ``advice``.
+    Harmful are the settings of ``_WORDS`` that differ from the default, unless they
+    cannot cause a collapse, as more landmarks. If there are none, the remedy is
+    ``default_remedy``, in words ``advice``. A method whose repulsion cannot be chosen
+    has no remedy but another method.
     """
     if not get_method(settings.method).takes_repulsion:
         return Alarm(f"{sentence}: choose another method.")

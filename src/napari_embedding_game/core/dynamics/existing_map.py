@@ -27,7 +27,10 @@ _ROOM = math.log(1e3)
 
 
 def make_layouts(problem: Problem, settings: Settings) -> Layouts:
-    """Return the problem's layout, centred and scaled, as the only state of a run."""
+    """Return layouts with one state: the problem's layout, centred and scaled.
+
+    The state has the energy of :func:`scale_to_lowest_energy`.
+    """
     y, energy = scale_to_lowest_energy(problem)
     moved = torch.from_numpy(y).to(problem.device)
     return Layouts(iter([State(0, 0, moved, energy=energy)]))
@@ -36,7 +39,9 @@ def make_layouts(problem: Problem, settings: Settings) -> Layouts:
 def scale_to_lowest_energy(problem: Problem) -> tuple[NDArray[np.floating], float]:
     """Return the layout (N, d), centred, at the scale of the game's least energy.
 
-    The second result is that energy.
+    The second result is that energy. 200 random points stand for all in the repulsion;
+    scales up to 1,000 times smaller or larger than one unit of area per point are
+    searched.
     """
     method, edges = get_method("game"), problem.edges
     y = np.ascontiguousarray(problem.layout, edges.weights.dtype)

@@ -41,9 +41,10 @@ _FIRM = 0.3
 
 
 def compute_point_stiffness(edges: Edges) -> NDArray[np.floating]:
-    """Return the divisor of each point's gradient, (N,), from its edges' weights.
+    """Return the divisor of each point's gradient, (N,), in the type of the weights.
 
-    The stiffness is the sum of a point's weights plus a share of the mean sum.
+    The divisor is the sum of |w| over a point's edges plus 0.3 of the mean sum, or 1
+    for all points where all weights are 0.
     """
     stiffness = sum_absolute_weights(edges.indptr, edges.weights)
     stiffness += _FIRM * stiffness.mean()
@@ -53,7 +54,11 @@ def compute_point_stiffness(edges: Edges) -> NDArray[np.floating]:
 
 
 class Game:
-    """The players ``points`` and ``landmarks``, and their position in the schedule."""
+    """The players ``points`` and ``landmarks``, and their position in the schedule.
+
+    Landmarks begin at those of ``problem.warm_start``; otherwise there are none until
+    :meth:`apply_and_play`, which must be called before all other methods.
+    """
 
     objective: Objective
     _schedule: Schedule
@@ -81,15 +86,21 @@ class Game:
         self._sums: Sums | PotentialSums | None = None
 
     def _make_player(self, positions: NDArray[np.floating] | Tensor) -> Player:
+        """Return a player at ``positions`` (n, d), without velocity.
+
+        An array is copied to the problem's device in the type of the edges' weights; a
+        tensor is used itself.
+        """
         if not isinstance(positions, Tensor):
             rows = np.array(positions, self._problem.edges.weights.dtype, order="C")
             positions = torch.as_tensor(rows, device=self._problem.device)
         return Player(positions)
 
     def set_hand_forces(self, forces: HandForces) -> None:
-        """Replace the forces of the hand; empty ``forces`` remove them.
+        """Replace the forces of the hand from the next step on; empty ``forces``: none.
 
-        Raises InputError for points or positions that the map does not have.
+        Raises InputError for points or positions that the map does not have; the former
+        forces then stay.
         """
         self._sums, hand = None, None
         if forces:
@@ -103,10 +114,11 @@ class Game:
         self._hand = hand
 
     def apply_and_play(self, settings: Settings) -> Iterator[State]:
-        """Apply settings, and return the states of the steps from now on.
+        """Apply settings, and return an iterator over the states from now on.
 
-        The first state is the present one.  At least the second half of the schedule
-        is played, so that the settings take effect.  Raises InputError for settings
+        The first state is the present one. The game returns to the middle of its
+        schedule if it is beyond, so that the settings take effect; the first call of a
+        warm start begins at its ``iterations_left``. Raises InputError for settings
         that this game cannot use.
         """
         self._apply_settings(settings)
@@ -118,7 +130,11 @@ class Game:
         return self._play_iterations()
 
     def _apply_settings(self, settings: Settings) -> None:
-        """Update schedule, landmarks and objective; raise InputError if unusable."""
+        """Update schedule, landmarks' number and objective; relocate landmarks if due.
+
+        Raises InputError for settings out of range, too many points for the method, and
+        a large picture without coordinates.
+        """
         settings.validate()
         schedule, n = resolve_schedule(settings), len(self.points.positions)
         validate_point_count(settings, n)
@@ -131,7 +147,11 @@ class Game:
         self.objective.update_landmarks(self.points.positions, self.landmarks.positions)
 
     def _update_objective(self, settings: Settings) -> None:
-        """Set the repulsion, and make a new objective where the method has changed."""
+        """Set the repulsion; make a new objective if forces or landmarks have changed.
+
+        A new one is made for another method, approximation or number of landmarks; its
+        forces are kept where attraction and kernel stay the same.
+        """
         problem, edges = self._problem, self._problem.edges
         method, approx = resolve_method(settings.method, settings.approximation)
         self._repulsion = method.lambda_scale(edges) * resolve_repulsion(settings)
@@ -157,7 +177,11 @@ class Game:
         self.objective.repulsion = self._repulsion
 
     def _set_landmark_count(self, n_landmarks: int) -> None:
-        """Remove landmarks at random, or add landmarks at the positions of points."""
+        """Remove random landmarks, or add landmarks at the positions of random points.
+
+        The result is a new player of ``n_landmarks`` in which kept landmarks keep their
+        velocity, and new ones have velocity 0.
+        """
         old, rows = self.landmarks.positions, self._problem.memory_rows
         kept = np.arange(len(old))
         if n_landmarks < len(old):
@@ -175,7 +199,10 @@ class Game:
             self.landmarks.velocity = torch.cat([velocity[kept], torch.zeros_like(new)])
 
     def energy(self, state: State) -> float:
-        """Return the present energy; keep its sums for the next step."""
+        """Return the energy of the present positions, whatever ``state`` is.
+
+        The sums are kept for the next step, which then need not compute them again.
+        """
         if self._sums is None:
             self._sums = self.objective.compute_sums(
                 self.points.positions, self.landmarks.positions
@@ -185,7 +212,12 @@ class Game:
         )
 
     def _play_iterations(self) -> Iterator[State]:
-        """Yield the present state, then move both players step by step to the end."""
+        """Yield the present state, then the state after each step of the schedule.
+
+        A step moves the points down and the landmarks up their gradients, under the
+        schedule's repulsion and with the pull of the large picture; then landmarks
+        without points may be relocated, and the forces of the hand act.
+        """
         yield self._make_state()
         while self._position < self._schedule.n_iter:
             schedule, momentum = self._schedule, self._schedule.momentum
@@ -214,6 +246,10 @@ class Game:
             yield self._make_state()
 
     def _make_state(self) -> State:
+        """Return the present state, with the positions themselves and not copies.
+
+        Its ``n_iter`` is the number of iterations done plus those left of the schedule.
+        """
         left = self._schedule.n_iter - self._position
         n_iter = self._iteration + left
         return State(

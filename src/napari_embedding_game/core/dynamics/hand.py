@@ -78,7 +78,9 @@ class AppliedForces:
     def move_players(self, points: Player, landmarks: Player) -> None:
         """Move points and landmarks in place by one step of all springs and holds.
 
-        Held points and landmarks get velocity 0.
+        A spring shifts its points alike and leaves their velocity. Held points and
+        landmarks are set to their positions, with velocity 0; a landmark that no longer
+        exists is ignored.
         """
         for rows, target, fastest in self._springs:
             offset = target - _mean_position(points.positions, rows)
@@ -93,7 +95,7 @@ class AppliedForces:
 
 
 def _fix_positions(player: Player, rows: Tensor | int, positions: Tensor) -> None:
-    """Set positions of a player's rows in place, and their velocity to 0."""
+    """Set the positions of ``rows`` of a player in place, and their velocity to 0."""
     player.positions[rows] = positions
     if player.velocity is not None:
         player.velocity[rows] = 0.0
@@ -109,8 +111,9 @@ def compute_rms_radius(points: Tensor) -> float:
 def _to_memory_rows(
     rows: NDArray[np.integer], points: Tensor, memory_rows: NDArray[np.intp] | None
 ) -> Tensor:
-    """Return the rows of ``points`` that hold rows of the data, as int64 indices.
+    """Return the indices in ``points`` of these ``rows`` of the data, int64, (m,).
 
+    ``memory_rows`` (N,): index in ``points`` of each row; None for the same order.
     Raises InputError for rows that are empty, no integers, or not in the map.
     """
     rows = np.asarray(rows)
@@ -126,9 +129,11 @@ def _to_memory_rows(
 
 
 def _to_position_tensor(positions: Any, shape: tuple[int, int], like: Tensor) -> Tensor:
-    """Return positions as a tensor like the points, padded to a plane if on a line.
+    """Return positions as a tensor of the type and device of ``like``.
 
-    Raises InputError for another shape, or coordinates beyond :data:`MAX_DISTANCE`.
+    ``shape`` (n, d): the shape that the positions must have; for d = 1 the result is
+    (n, 2), with zeros. Raises InputError for another shape, NaN, or coordinates beyond
+    :data:`MAX_DISTANCE`.
     """
     array = np.asarray(positions, dtype=float)
     if array.shape != shape or not (np.abs(array) <= MAX_DISTANCE).all():

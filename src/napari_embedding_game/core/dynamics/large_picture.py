@@ -67,7 +67,8 @@ class LargePicture:
     ) -> None:
         """Add ``strength`` times the pull to the points' ``gradient`` (N, d), in place.
 
-        ``strength`` is mu above; ``points`` (N, d), ``landmarks`` (L, d).
+        ``strength`` is mu above; ``points`` (N, d), ``landmarks`` (L, d). The pull is
+        computed anew in every fourth call, and the points' landmarks in every 20th.
         """
         if self._n_pulled % PULLED_EVERY == 0:
             positions = tensor_to_array(points)
@@ -93,13 +94,18 @@ class LargePicture:
         return rows if order is None else rows[np.argsort(order)]
 
     def _add_pull_by_torch(self, gradient: Tensor, pull: NDArray[np.float64]) -> None:
+        """Add the ``pull`` (L, d) of each point's landmark to ``gradient`` in place."""
         of_points = torch.as_tensor(pull[self._group_of]).to(gradient.dtype)
         gradient += of_points.to(gradient.device)
 
     def _update_groups(
         self, positions: NDArray[np.floating], landmarks: NDArray[np.floating]
     ) -> None:
-        """Group points by nearest landmark; compute the groups' data distances."""
+        """Group points by nearest landmark; compute the groups' distances in the data.
+
+        Sets ``_group_of`` (N,), ``_groups``, ``_sizes`` (L,) and ``_data_distances``
+        (L, L), the distances between the groups' mean coordinates.
+        """
         self._group_of = find_nearest_landmarks(positions, landmarks)
         self._groups = sort_by_group(self._group_of, len(landmarks))
         self._sizes = np.diff(self._groups[0]).astype(np.float64)
@@ -111,7 +117,10 @@ class LargePicture:
 def mean_rows_by_group(
     rows: NDArray[np.floating], groups: Groups
 ) -> NDArray[np.float64]:
-    """Return the mean of each group's ``rows`` (N, p), (L, p); 0 for empty groups."""
+    """Return the mean row of each group, (L, p) float64; 0 for an empty group.
+
+    ``rows`` (N, p); ``groups``: where each group begins, and the row numbers by group.
+    """
     means = np.zeros((len(groups[0]) - 1, rows.shape[1]))
     begins, order = groups
     run_blocks(_write_group_means, len(means), rows.size, begins, order, rows, means)
@@ -131,11 +140,11 @@ def compute_group_pull(
     sizes: NDArray[np.float64],
     data_distances: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the gradient of the added energy per point of each group, (L, d).
+    """Return the gradient of the large picture per point of each group, (L, d).
 
-    ``means`` (L, d) and ``sizes`` (L,): of the groups on the map; ``data_distances``
-    (L, L): between the groups in the data.  All 0 for one group, or equal
-    positions.  The factor mu is 1.
+    ``means`` (L, d) and ``sizes`` (L,): mean position and number of points of each
+    group on the map; ``data_distances`` (L, L): between the groups in the data. The
+    factor mu is 1. The result is 0 for one group, equal means or equal data distances.
     """
     pull = np.zeros_like(means)
     _write_group_pull(means, sizes, data_distances, np.empty_like(data_distances), pull)
@@ -144,7 +153,11 @@ def compute_group_pull(
 
 @njit(**LOOP)
 def _write_group_pull(means, sizes, data_distances, map_distances, pull):
-    """Write ``pull`` (L, d), and the distances b < a to ``map_distances`` (L, L)."""
+    """Add the gradient of :func:`compute_group_pull` to ``pull`` (L, d), zeros before.
+
+    The distances of the means of groups b < a are written to ``map_distances`` (L, L).
+    ``pull`` stays 0 where all means or all data distances are the same.
+    """
     n_pairs, data_sum, data_squares, map_sum, map_squares = 0.0, 0.0, 0.0, 0.0, 0.0
     for a in range(len(sizes)):
         for b in range(a):
@@ -183,6 +196,11 @@ def _write_group_pull(means, sizes, data_distances, map_distances, pull):
 
 @njit(**LOOP)
 def _write_group_means(begin, end, begins, order, rows, means):
+    """Write the mean rows of groups begin to end to ``means`` (L, p), zeros before.
+
+    The rows of group g are ``order[begins[g] : begins[g + 1]]``; an empty group keeps
+    0.
+    """
     for group in range(begin, end):
         for at in range(begins[group], begins[group + 1]):
             for column in range(rows.shape[1]):
@@ -194,6 +212,10 @@ def _write_group_means(begin, end, begins, order, rows, means):
 
 @njit(**LOOP)
 def _write_distances(begin, end, positions, distances):
+    """Write the distances of positions begin to end to all earlier ones.
+
+    ``positions`` (L, p); ``distances`` (L, L) becomes symmetric, with a diagonal of 0.
+    """
     for a in range(begin, end):
         distances[a, a] = 0.0
         for b in range(a):
@@ -206,6 +228,10 @@ def _write_distances(begin, end, positions, distances):
 
 @njit(**LOOP)
 def _add_pull_to_groups(begin, end, begins, order, pull, gradient):
+    """Add the pull of groups begin to end to their points' rows of ``gradient`` (N, d).
+
+    ``pull`` (L, d); the points of group g are ``order[begins[g] : begins[g + 1]]``.
+    """
     for group in range(begin, end):
         for at in range(begins[group], begins[group + 1]):
             for axis in range(pull.shape[1]):

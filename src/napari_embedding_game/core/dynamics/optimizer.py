@@ -127,7 +127,10 @@ def root_mean_square(sums: NDArray[np.float64], gradient: NDArray[Any]) -> float
 
 @njit(**LANE_LOOP)
 def _sum_squares(numbers, begin, end, zero):
-    """Return the sum of squares of ``numbers[begin:end]``, float64."""
+    """Return the sum of squares of ``numbers[begin:end]``, float64.
+
+    ``zero``: a vector of zeros, whose number of lanes divides ``end - begin``.
+    """
     total = to_float64(zero)
     for at in range(begin, end, len(zero)):
         number = to_float64(load(numbers, (at,), zero))
@@ -137,9 +140,10 @@ def _sum_squares(numbers, begin, end, zero):
 
 @njit(**OPTIONS)
 def divide_rows_and_sum_squares(begin, end, width, gradient, stiffness, sums):
-    """Divide gradient rows by ``stiffness`` (N,) in place, unless None; write squares.
+    """Divide gradient rows by ``stiffness`` (N,), unless None, and sum squares.
 
-    ``sums`` (chunks,) receives each chunk's sum of squares.
+    ``gradient`` (N ``width``,) is flat and changed in place. ``begin`` and ``end``
+    count chunks of rows; ``sums`` (chunks,) receives the sum of squares of each chunk.
     """
     zero, size = gradient.dtype.type(0), CHUNK * width
     for c in range(begin, end):
@@ -156,10 +160,11 @@ def divide_rows_and_sum_squares(begin, end, width, gradient, stiffness, sums):
 
 @njit(**OPTIONS)
 def move_points(begin, end, width, gradient, rms, rate_and_gain, velocity, points):
-    """Move points of chunks by one step, and update ``velocity``, both in place.
+    """Move points of chunks begin to end by one step, and update ``velocity``.
 
-    ``rms``: root mean square of ``gradient``; ``rate_and_gain``: length of the step,
-    and 1 - momentum.
+    ``gradient``, ``velocity`` (None without momentum) and ``points`` are flat, rows of
+    ``width`` numbers. ``rms``: root mean square of ``gradient``; ``rate_and_gain``:
+    length of the step, and 1 - momentum.
     """
     kind, size = points.dtype.type, CHUNK * width
     length, gain, unit = kind(rate_and_gain[0]), kind(rate_and_gain[1]), kind(rms)

@@ -150,14 +150,18 @@ def play(
 
 
 def make_mover(problem: Problem, settings: Settings) -> Game | Layouts:
-    """Return the game, or the layouts of another method, that these settings name."""
+    """Return the layouts of the settings' method, or a game if the method is a game."""
     make = get_method(settings.method).make_layouts
     mover: Game | Layouts = make(problem, settings) if make else Game(problem)
     return mover
 
 
 class _Driver:
-    """A running game or other method, with its clock and its last diagnostics."""
+    """A running game or other method, with its clock and its last diagnostics.
+
+    The points of a game are reordered, so that near points are near in memory;
+    snapshots are in the order of the data.
+    """
 
     state: State
     states: Iterator[State]
@@ -185,8 +189,9 @@ class _Driver:
     def steer(self, steer: Steer) -> None:
         """Apply the settings and forces of ``steer`` to the running game.
 
-        A method that is no game ignores settings.  Raises InputError for forces on such
-        a method, and for settings that the running game cannot use.
+        Both send a game back to the middle of its schedule. A method that is no game
+        ignores settings. Raises InputError for forces on such a method, and for
+        settings that the running game cannot use.
         """
         settings = steer.settings or self._settings
         if isinstance(self.mover, Game):
@@ -200,7 +205,11 @@ class _Driver:
             raise InputError(NO_HAND)
 
     def _restart_states(self, settings: Settings) -> None:
-        """Begin to yield states under these settings, from the present positions."""
+        """Begin to yield states under these settings, from the present positions.
+
+        ``state`` becomes the first state, and the energy unknown. Layouts of a method
+        that is no game are followed by a fit of landmarks.
+        """
         self._settings, self._energy, mover = settings, math.nan, self.mover
         if isinstance(mover, Game):
             self.states = mover.apply_and_play(settings)
@@ -211,7 +220,10 @@ class _Driver:
         self.state = next(self.states)
 
     def move_points(self, max_iterations: float) -> None:
-        """Move the points for one frame, at most ``max_iterations`` times."""
+        """Move the points until the frame's time is over, ``max_iterations`` at most.
+
+        At least one iteration is done, unless no states are left.
+        """
         begun, end = self.state.iteration, time.perf_counter() + self._frame_seconds
         with use_one_torch_thread():
             for state in self.states:
@@ -235,7 +247,12 @@ class _Driver:
         return snapshot
 
     def _make_snapshot(self, is_complete: bool) -> Snapshot:
-        """Return a snapshot, after updating diagnostics and energy if these are due."""
+        """Return a snapshot, after updating diagnostics and energy if these are due.
+
+        They are due at the end, if ``is_complete``, and as :meth:`_is_diagnosis_due`
+        and :attr:`_is_energy_due` say; else the last ones are repeated. Raises
+        InputError for positions beyond the largest coordinate.
+        """
         state, seen = self.state, self._diagnostics
         embedding = self._to_data_order(self._copy_positions(state.y))
         landmarks = (
@@ -269,24 +286,35 @@ class _Driver:
         )
 
     def _is_diagnosis_due(self, n_landmarks: int) -> bool:
-        """Return whether labels refer to removed landmarks, or diagnostics are due."""
+        """Return whether labels name removed landmarks, or it is time for diagnostics.
+
+        The time counts only if diagnostics are computed while points move.
+        """
         are_outdated = int(self._diagnostics["labels"].max()) >= n_landmarks
         is_time = self._diagnose and time.perf_counter() >= self._next_look
         return are_outdated or is_time
 
     @property
     def _is_energy_due(self) -> bool:
-        """Whether the next snapshot computes its energy: few points, or none known."""
+        """Whether the next snapshot computes its energy.
+
+        It does so if diagnostics are computed while points move, and there are at most
+        50,000 points or no energy is known.
+        """
         is_quick = len(self.state.y) <= ALWAYS_MEASURED
         return self._diagnose and (is_quick or math.isnan(self._energy))
 
     def _to_data_order(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return rows, one for each of the mover's points, in the order of the data."""
+        """Return ``rows``, one for each of the mover's points, in the data's order."""
         order = self._problem.memory_rows
         return rows if order is None else rows[order]
 
     def _copy_positions(self, tensor: Tensor) -> NDArray[np.float32]:
-        """Return a float32 copy; raise InputError beyond the largest coordinate."""
+        """Return positions as a float32 copy; raise InputError if they are too large.
+
+        Too large are NaN, and coordinates beyond ``MAX_DISTANCE`` in a game or beyond
+        float32 in other methods.
+        """
         copied = np.array(tensor_to_array(tensor), np.float32, order="C")
         is_game = isinstance(self.mover, Game)
         if not (np.abs(copied) <= (MAX_DISTANCE if is_game else _MAX_FLOAT)).all():
@@ -300,7 +328,12 @@ class _Driver:
         is_finished: bool,
         is_at_rest: bool,
     ) -> None:
-        """Update labels, pressure, neighbours, stretch and the alarm of this state."""
+        """Update labels, pressure, neighbours, stretch and the alarm of this state.
+
+        Labels and pressure need an objective; neighbours and stretch need the data's
+        nearest rows. The alarm is of a game, or of a finished map. The next update is
+        set so late that updates take at most a quarter of the time.
+        """
         begun, seen = time.perf_counter(), self._diagnostics
         state, mover, d = self.state, self.mover, self._problem.n_components
         if mover.objective is not None:
@@ -328,7 +361,11 @@ class _Driver:
 def _yield_with_landmark_fit(
     layouts: Layouts, problem: Problem, n_landmarks: int
 ) -> Iterator[State]:
-    """Yield the layouts, then states of landmarks that settle on fixed points."""
+    """Yield the layouts, then states in which landmarks settle on the fixed points.
+
+    The fit takes 100 iterations, which are added to ``n_iter`` where it is known; its
+    states have the energy and the warning of the last layout.
+    """
     for state in layouts.states:
         yield replace(state, n_iter=state.n_iter + FITTING if state.n_iter else 0)
     positions, energy = tensor_to_array(state.y), layouts.energy(state)

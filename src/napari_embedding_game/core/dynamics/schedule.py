@@ -37,10 +37,12 @@ _LOG_OF_LEAST = -5.809142990314028
 
 
 def _cosine_decay(done: float) -> float:
+    """Return the learning rates' factor: a half cosine from 1 down to 0.01."""
     return float(0.01 + 0.99 * 0.5 * (1 + cos(math.pi * min(done, 1.0))))
 
 
 def _growing_repulsion(done: float) -> float:
+    """Return the repulsion's factor: from 0.003 exponentially up to 1 at half-way."""
     # Under weak repulsion points find their neighbours before they are spread:
     # `benchmarks/schedules.py`, b9dd4b2, compares this with other starts.
     return float(exp(_LOG_OF_LEAST * (1 - 2 * done))) if done < 0.5 else 1.0
@@ -55,8 +57,9 @@ _NAMED: dict[ScheduleName, Schedule] = {
 
 
 def resolve_schedule(settings: Settings) -> Schedule:
-    """Return the schedule of these settings, including the method's grid schedule.
+    """Return the schedule of these settings.
 
+    The method's grid schedule replaces the fast one where the repulsion is by a grid.
     Numbers of the settings that are not None replace the schedule's.
     """
     schedule = _NAMED[settings.schedule]

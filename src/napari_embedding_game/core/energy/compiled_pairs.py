@@ -48,6 +48,7 @@ def _unbox_pair_function(kind, function, c):
 @typeof_impl.register(PairFunction)
 @cache
 def _make_numba_type(function: PairFunction, _context: Any) -> PairFunctionType:
+    """Return the numba type of a pair function, the same one for equal functions."""
     kind = PairFunctionType(name=f"{function!r}<{_digest_formulas(type(function))}>")
     # The same type may have been read back from the cache, without a function.
     kind.function = function

@@ -59,10 +59,12 @@ def _factorize_and_make_twiddles(
 
 
 def _cos_of_turn(angle: int, radix: int) -> float:
+    """Return cos(2 pi angle / radix)."""
     return float(cos(2 * np.pi * angle / radix))
 
 
 def _sin_of_turn(angle: int, radix: int) -> float:
+    """Return sin(2 pi angle / radix)."""
     shifted = (4 * angle + radix) % (4 * radix) - 2 * radix  # sin x = cos(x - pi / 2)
     return float(cos(np.pi * shifted / (2 * radix)))
 
@@ -73,17 +75,20 @@ _SIN = _sin_of_turn(1, 3), _sin_of_turn(1, 5), _sin_of_turn(2, 5), _sin_of_turn(
 
 @njit(**_INSIDE)
 def _load_complex(source, at, zero):
+    """Return complex numbers from index ``at`` on, as many as ``zero`` has lanes."""
     return load(source, (0, at), zero), load(source, (1, at), zero)
 
 
 @njit(**_INSIDE)
 def _store_complex(target, at, number):
+    """Write complex numbers to ``target`` (2, n) from index ``at`` on."""
     store(number[0], target, (0, at))
     store(number[1], target, (1, at))
 
 
 @njit(**_INSIDE)
 def _multiply_twiddle(number, twiddles, at):
+    """Return complex numbers times the twiddle at index ``at``."""
     (re, im), c, s = number, twiddles[0, at], twiddles[1, at]
     return re * c - im * s, re * s + im * c
 
@@ -109,6 +114,11 @@ def _minus_and_plus_i_times(a, b):
 
 @njit(**_INSIDE)
 def _butterfly_2(source, target, begin, step, end, count, twiddles, at, zero):
+    """Write the butterfly of radix 2 of numbers of ``source`` (2, n) to ``target``.
+
+    ``begin``: index of x_0; ``end``: index of the first result; ``at``: index of the
+    twiddle of the second result; ``zero``: a vector of zeros. See the comment above.
+    """
     x0, x1 = (
         _load_complex(source, begin, zero),
         _load_complex(source, begin + step, zero),
@@ -120,6 +130,7 @@ def _butterfly_2(source, target, begin, step, end, count, twiddles, at, zero):
 
 @njit(**_INSIDE)
 def _butterfly_3(source, target, begin, step, end, count, twiddles, at, zero):
+    """Write the butterfly of radix 3; arguments are those of :func:`_butterfly_2`."""
     kind = twiddles.dtype.type
     x0, x1 = (
         _load_complex(source, begin, zero),
@@ -137,6 +148,7 @@ def _butterfly_3(source, target, begin, step, end, count, twiddles, at, zero):
 
 @njit(**_INSIDE)
 def _butterfly_4(source, target, begin, step, end, count, twiddles, at, zero):
+    """Write the butterfly of radix 4; arguments are those of :func:`_butterfly_2`."""
     x0, x1 = (
         _load_complex(source, begin, zero),
         _load_complex(source, begin + step, zero),
@@ -155,6 +167,7 @@ def _butterfly_4(source, target, begin, step, end, count, twiddles, at, zero):
 
 @njit(**_INSIDE)
 def _butterfly_5(source, target, begin, step, end, count, twiddles, at, zero):
+    """Write the butterfly of radix 5; arguments are those of :func:`_butterfly_2`."""
     kind = twiddles.dtype.type
     c1, c2 = kind(_COS[1]), kind(_COS[2])
     s1, s2, back = kind(_SIN[1]), kind(_SIN[2]), kind(_SIN[3])
@@ -230,6 +243,7 @@ def _transform_third_axis(begin, end, planes, is_inverse, factors, twiddles):
     """Transform lines along the third axis of ``planes`` (2, outer, n, inner).
 
     Lines are changed in place; ``begin`` and ``end`` count batches of ``WIDTH`` lines.
+    The inverse is not divided by n.
     """
     _, _, n, inner = planes.shape
     n_lines = planes.shape[1] * inner
@@ -261,7 +275,8 @@ def _convolve_second_axis(begin, end, planes, transfer, factors, twiddles):
     """Convolve lines along the second axis of ``planes`` (2, R, inner), in place.
 
     ``transfer`` (n, inner): factors of the lines' Fourier transforms; rows from R to n
-    count as 0.
+    count as 0. Results are n times the convolution. ``begin`` and ``end`` count batches
+    of ``WIDTH`` lines.
     """
     _, n_rows, inner = planes.shape
     n = len(transfer)
@@ -334,7 +349,8 @@ def _transform_real_rows(begin, end, grid, spectrum, factors, twiddles):
 def _invert_real_rows(begin, end, spectrum, grid, scale, factors, twiddles):
     """Write the first columns of rows of ``grid`` (R, C) from their spectra.
 
-    Numbers are multiplied by ``scale``; two rows are one complex line.
+    Numbers are multiplied by ``scale``; two rows are one complex line. ``begin`` and
+    ``end`` count batches of ``WIDTH`` lines.
     """
     (n_rows, n_columns), n = grid.shape, twiddles.shape[1]
     n_lines = (n_rows + 1) // 2
@@ -376,9 +392,10 @@ def forward_transform(grid: Real) -> Real:
 
 
 def inverse_transform(spectrum: Real, columns: int, n_rows: int | None = None) -> Real:
-    """Return the first ``n_rows`` rows of the real grid of a spectrum.
+    """Return the first ``n_rows`` rows of the real grid of a spectrum, None for all.
 
-    ``columns``: columns of the grid.  ``spectrum`` is overwritten.
+    ``columns``: columns of the grid. ``spectrum`` is overwritten. The result is scaled,
+    so that it undoes :func:`forward_transform`.
     """
     _, rows, layers, half = spectrum.shape
     _transform_rows_and_layers(spectrum, True)
@@ -427,7 +444,8 @@ def _transform_rows_and_layers(spectrum: Real, is_inverse: bool) -> None:
 def _run_over_lines(loop: Any, n_lines: int, n: int, *arrays: Any) -> None:
     """Call ``loop`` for batches of ``WIDTH`` lines of n numbers, shared among threads.
 
-    The loop's last arguments are the factors and twiddles of n.
+    The loop's last arguments are the factors and twiddles of n. Without lines it is not
+    called.
     """
     twiddles, work = (
         _factorize_and_make_twiddles(n, arrays[0].dtype),

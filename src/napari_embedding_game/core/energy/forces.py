@@ -46,10 +46,11 @@ class CompiledForces:
         sources: Tensor,
         kernel: pair_functions.PairFunction | None = None,
     ) -> tuple[Number, Tensor, Tensor]:
-        """Return the sum of k over pairs of a target and a source, and its gradients.
+        """Return the sum of k over pairs of a target and a source, and two gradients.
 
-        The gradients are in ``targets`` (N, d) and in ``sources`` (L, d).  ``kernel``
-        replaces the method's kernel k.
+        The first gradient (N, d) is by the positions of ``targets`` (N, d), the second
+        (L, d) by those of ``sources`` (L, d). ``kernel`` replaces the method's kernel
+        k.
         """
         positions = targets.detach().numpy()
         columns = np.ascontiguousarray(sources.detach().numpy().T)
@@ -130,7 +131,11 @@ class CompiledForces:
         return float(sums.sum()), torch.from_numpy(by_point)
 
     def repulsion_on_grid(self, points: Tensor) -> tuple[float, Tensor]:
-        """Return the sum of k over pairs i != j, by a grid, and its (N, d) gradient."""
+        """Return the sum of k over pairs i != j, by a grid, and its (N, d) gradient.
+
+        Pairs of distant islands are left out: see :meth:`Mesh.compute_potential`.
+        Raises InputError if positions are not finite.
+        """
         total, gradient = self.mesh(points.detach().numpy())
         return total, torch.from_numpy(gradient)
 

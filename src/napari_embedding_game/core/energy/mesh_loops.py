@@ -71,8 +71,9 @@ def _spline_weights_and_slopes(t, one):
 def find_corner_and_splines(row_position, layer_position, column_position, n_layers):
     """Return a point's first node (row, layer, column), and its splines for each axis.
 
-    Arguments are the point's position on the grid; in the plane the layer's spline is
-    weight 1 and slope 0 of one node.
+    Arguments are the point's position on the grid. The splines of an axis are four
+    weights and four slopes, one for each node; in the plane the layer's are weight 1
+    and slope 0 of one node.
     """
     kind = type(row_position)
     zero, one = kind(0), kind(1)
@@ -103,9 +104,9 @@ def _grid_position(points, i, low, spacing, layers):
 
 @njit(**LOOP)
 def write_chunk_extents(begin, end, points, lowest, highest):
-    """Write each chunk's least and largest coordinates along each axis, (chunks, d).
+    """Write the least and largest coordinates of chunks begin to end of points.
 
-    They are NaN where a coordinate is not finite.
+    ``lowest`` and ``highest`` (chunks, d) are NaN where a coordinate is not finite.
     """
     for c in range(begin, end):
         for axis in range(points.shape[1]):
@@ -119,7 +120,10 @@ def write_chunk_extents(begin, end, points, lowest, highest):
 
 @njit(**OPTIONS)
 def count_points_in_bands(begin, end, points, low, spacing, layers, counts):
-    """Write the number of points of each chunk in each band, (chunks, bands)."""
+    """Write the number of points in each band, for chunks begin to end of points.
+
+    ``counts`` (chunks, bands) is overwritten.
+    """
     for c in range(begin, end):
         counts[c] = 0
         for i in range(c * CHUNK, min((c + 1) * CHUNK, len(points))):
@@ -131,8 +135,9 @@ def count_points_in_bands(begin, end, points, low, spacing, layers, counts):
 def order_points_by_band(begin, end, points, low, spacing, layers, positions, order):
     """Write the indices of points, sorted by band, to ``order`` (N,).
 
-    ``positions`` (chunks, bands): position in ``order`` of the first point of a chunk
-    in a band; they are overwritten.
+    ``begin`` and ``end`` count chunks of points. ``positions`` (chunks, bands):
+    position in ``order`` of the first point of a chunk in a band, which is advanced in
+    place.
     """
     for c in range(begin, end):
         for i in range(c * CHUNK, min((c + 1) * CHUNK, len(points))):
@@ -174,7 +179,10 @@ def clear_grid_rows(begin, end, grid):
 
 @njit(**OPTIONS)
 def write_row_dot_products(begin, end, grid, potential, sums):
-    """Write the sum of mass times potential over each row of nodes, (rows,) float64."""
+    """Write the sum of mass times potential over each row of nodes to ``sums``.
+
+    ``grid``: the mass, ``potential`` (rows, layers, columns); ``sums`` (rows,) float64.
+    """
     for row in range(begin, end):
         total = 0.0
         for layer in range(potential.shape[1]):
@@ -219,9 +227,10 @@ def _sum_shifted_products(a, b):
 
 @njit(**_INLINED)
 def _spline_overlaps(t, one):
-    """Return the autocorrelation of a spline's weights, and half of its derivative.
+    """Return the autocorrelation of spline weights, and half its derivative in ``t``.
 
-    Each has four numbers, for nodes 0 to 3 apart; the derivative is in ``t``.
+    Each has four numbers, for nodes 0 to 3 apart. ``t``, ``one``: as in
+    :func:`_spline_weights_and_slopes`.
     """
     weights, steep = _spline_weights_and_slopes(t, one)
     ahead, back = (
@@ -253,9 +262,10 @@ def _sum_near_row(weights, near, a, c):
 def _self_potential_and_slopes(offsets, at, near, layers, zeros):
     """Return the potential of points at themselves, and half its slopes, as lanes.
 
-    The sum is over pairs of nodes of one point, by how far apart the nodes are.
-    ``offsets`` (3, points): see :func:`_write_node_offsets`; ``zeros``: lanes of zeros,
-    one for each point from ``at`` on.
+    The sum is over pairs of nodes of one point, by how far apart the nodes are; the
+    slopes are along rows, layers and columns. ``offsets`` (3, points): see
+    :func:`_write_node_offsets`; ``near``: see :class:`mesh_repulsion.Grid`; ``zeros``:
+    lanes of zeros, one for each point from index ``at`` on.
     """
     one = near.dtype.type(1)
     rows, of_rows = _spline_overlaps(load(offsets, (0, at), zeros), one)
@@ -282,7 +292,11 @@ def _self_potential_and_slopes(offsets, at, near, layers, zeros):
 
 @njit(**_INLINED)
 def _write_node_offsets(first, last, points, low, spacing, layers, offsets):
-    """Write the offsets of points from their second nodes, 0 to 1, (3, points)."""
+    """Write the offsets, 0 to 1, of points first to last from their second nodes.
+
+    ``offsets`` (3, points): along rows, layers (0 in the plane) and columns; point
+    ``first`` is its column 0.
+    """
     kind = offsets.dtype.type
     for i in range(first, last):
         x0, x1, x2 = _grid_position(points, i, low, spacing, layers)
@@ -293,7 +307,10 @@ def _write_node_offsets(first, last, points, low, spacing, layers, offsets):
 
 @njit(**OPTIONS)
 def write_self_potentials(begin, end, points, low, spacing, layers, near, sums):
-    """Write the sum of the points' potentials at themselves, (chunks,) float64."""
+    """Write the sum of the points' potentials at themselves, for each chunk of points.
+
+    ``near``: see :class:`mesh_repulsion.Grid`; ``sums`` (chunks,) float64.
+    """
     zeros = broadcast(near.dtype.type(0), _LANES)
     offsets = np.zeros((3, CHUNK), near.dtype)
     values = np.empty(CHUNK, near.dtype)
@@ -317,9 +334,9 @@ def add_potential_gradient(
 ):
     """Add ``rates`` times the gradient of the sum over pairs i != j to ``gradient``.
 
-    ``gradient`` (N, d): rows ``begin`` to ``end`` are changed; ``potential``: the
-    kernel summed over all points, at the nodes; ``rates`` (d,): factor along each axis,
-    per unit of the grid.  The self-interaction is computed from ``near``, see
+    ``gradient`` (N, d): rows ``begin`` to ``end`` are changed in place; ``potential``:
+    the kernel summed over all points, at the nodes; ``rates`` (d,): factor along each
+    axis, per unit of the grid. The self-interaction is computed from ``near``, see
     :class:`mesh_repulsion.Grid`, and subtracted.
     """
     zeros, kind = broadcast(near.dtype.type(0), _LANES), gradient.dtype.type

@@ -88,7 +88,11 @@ def make_grid(
     sides: tuple[int, int, int],
     dtype: np.dtype[np.floating],
 ) -> Grid:
-    """Return a grid with ``sides`` usable nodes along rows, layers and columns."""
+    """Return a grid with ``sides`` usable nodes along rows, layers and columns.
+
+    ``spacing``: distance of nodes; ``dtype``: type of the grid's numbers, which are
+    computed in float64.
+    """
     rows, layers, columns = (
         next_fast_len(1 if n == 1 else 2 * n, real=True) for n in sides
     )
@@ -123,9 +127,10 @@ def max_fine_span(n_axes: int) -> float:
 
 
 def split_rows_at_gaps(points: NDArray[np.floating]) -> list[NDArray[np.intp]]:
-    """Return the rows of each island of ``points`` (N, d), islands ``GAP`` apart.
+    """Return the rows of each island of ``points`` (N, d), one array for each island.
 
-    Rows ascend; the island of the least coordinates comes first.
+    Islands are separated along an axis by empty strips ``GAP`` wide together. Rows
+    ascend; the island of the least coordinates comes first.
     """
     codes = np.zeros(len(points), np.int64)
     for axis in points.T:
@@ -138,7 +143,11 @@ def split_rows_at_gaps(points: NDArray[np.floating]) -> list[NDArray[np.intp]]:
 
 
 def is_summed_by_pairs(points: NDArray[np.floating]) -> bool:
-    """Return whether points (N, d) are summed by pairs: few, in space, and wide."""
+    """Return whether the pairs of ``points`` (N, d) are summed one by one.
+
+    They are for at most ``MAX_PAIRED`` points in space that are too wide for a fine
+    grid.
+    """
     is_few_in_space = points.shape[1] == 3 and len(points) <= MAX_PAIRED
     return is_few_in_space and float(np.ptp(points, axis=0).max()) > max_fine_span(3)
 
@@ -146,8 +155,9 @@ def is_summed_by_pairs(points: NDArray[np.floating]) -> bool:
 def required_spacing(points: NDArray[np.floating]) -> float:
     """Return the least possible spacing of the coarsest grid for points (N, d).
 
-    The spacing follows from the points' span and the largest number of nodes; it is 0
-    where pairs are summed one by one.
+    The spacing is the span over the largest number of nodes. The span is that of the
+    widest island where a common grid would be too coarse. Return 0 where pairs are
+    summed one by one.
     """
     if is_summed_by_pairs(points):
         return 0.0
@@ -198,7 +208,10 @@ class Potential:
         return float(rows.sum() - own.sum())
 
     def add_gradient(self, factor: float, gradient: NDArray[np.floating]) -> None:
-        """Add ``factor`` times the gradient of ``total`` to (N, d), in place."""
+        """Add ``factor`` times the gradient of ``total`` to ``gradient`` in place.
+
+        ``gradient``: (N, d), of the points' type.
+        """
         # The point is at both ends of each pair.  Where all points share a coordinate,
         # rounding must not move them apart.
         rates = 2 * factor / self.grid.spacing * self._has_extent
@@ -228,7 +241,10 @@ class SplitPotential:
         return sum(potential.total for _, potential in self._potentials_by_rows)
 
     def add_gradient(self, factor: float, gradient: NDArray[np.floating]) -> None:
-        """Add ``factor`` times the gradient of ``total`` to (N, d), in place."""
+        """Add ``factor`` times the gradient of ``total`` to ``gradient`` in place.
+
+        ``gradient``: (N, d), of the points' type.
+        """
         for rows, potential in self._potentials_by_rows:
             some = gradient[rows]
             potential.add_gradient(factor, some)
@@ -276,6 +292,11 @@ class Mesh:
     def _compute_split_potential(
         self, points: NDArray[np.floating], islands: list[NDArray[np.intp]]
     ) -> SplitPotential:
+        """Return the potentials of ``islands``, rows of ``points``, on a grid each.
+
+        Each island has a mesh that is kept for the next call; the common grid is
+        dropped.
+        """
         self._grid = None
         n_more = max(0, len(islands) - len(self._island_meshes))
         self._island_meshes += [Mesh(self._kernel) for _ in range(n_more)]
@@ -292,8 +313,9 @@ class Mesh:
     ) -> tuple[NDArray[np.float64], float]:
         """Return the potential at every node (rows, layers, columns), and the spacing.
 
-        The grid extends ``margin`` beyond the points along each axis, except an axis on
-        which all points have the same coordinate.
+        All points share one grid, and the potential is a float64 copy. The grid extends
+        ``margin`` beyond the points along each axis, except an axis on which all points
+        have the same coordinate.
         """
         potential = self._compute_on_one_grid(points, self._find_extent(points), margin)
         nodes = potential.nodes[:, : potential.grid.sides[1]]
@@ -302,7 +324,11 @@ class Mesh:
     def choose_grid(
         self, spans: NDArray[np.floating], dtype: np.dtype[np.floating]
     ) -> Grid:
-        """Return a grid for points that span ``spans`` (d,), or the last grid."""
+        """Return a grid for points that span ``spans`` (d,): the last grid if it fits.
+
+        Otherwise a new grid replaces the last one and its arrays. ``dtype`` becomes
+        float64 for spans below 16.
+        """
         span = float(spans.max())
         most = max_nodes_per_side(len(spans))
         usual = min(max(SPACING, span / MANY), WIDER)
@@ -347,7 +373,11 @@ class Mesh:
         ends: NDArray[np.floating],
         margin: float = 0.0,
     ) -> Potential:
-        """Return the potential on a grid that extends ``margin`` beyond the points."""
+        """Return the potential on a grid that extends ``margin`` beyond the points.
+
+        ``ends`` (2, d): least and largest coordinates. The nodes of this mesh's former
+        potential are overwritten, unless the grid is new.
+        """
         low, high = ends
         has_extent = high > low
         margins = points.dtype.type(margin) * has_extent
@@ -362,7 +392,10 @@ class Mesh:
     def _spread_points(
         self, grid: Grid, placement: tuple[Any, ...], mass: NDArray[np.floating]
     ) -> None:
-        """Write the points' mass at the nodes to ``mass``, in a fixed order of sums."""
+        """Overwrite ``mass`` (rows, layers, columns) by the points' mass at the nodes.
+
+        ``placement``: see :class:`Potential`. Mass is added up in the points' order.
+        """
         points = placement[0]
         run_blocks(mesh_loops.clear_grid_rows, len(mass), mass.size, mass)
         counts = np.empty((count_chunks(len(points)), grid.n_bands), np.int32)

@@ -80,7 +80,10 @@ def inverse_point_count(edges: Edges) -> float:
 
 
 def total_attraction_weight(edges: Edges) -> float:
-    """Return the sum of the edges' weights: 1 for s-SNE and t-SNE, N K for others."""
+    """Return the sum of the edges' weights, each undirected edge once.
+
+    It is the lambda of t-SNE and s-SNE, whose weights sum to 1 in the papers.
+    """
     return float(edges.weights.sum()) / 2
 
 
@@ -90,6 +93,10 @@ def negative_sampling_lambda(edges: Edges) -> float:
 
 
 def _grid_schedule(n_iter: int, rate: float, landmarks: float, momentum: float) -> Any:
+    """Return fields of a schedule, with ``divides_by_stiffness``, for ``on_grid``.
+
+    ``rate`` and ``landmarks`` are the learning rates of points and of landmarks.
+    """
     rates = {"learning_rate": rate, "landmark_learning_rate": landmarks}
     return {
         "n_iter": n_iter,

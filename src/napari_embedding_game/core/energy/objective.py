@@ -159,7 +159,10 @@ class Objective:
         raise NotImplementedError
 
     def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums | PotentialSums:
-        """Return the approximation of S with its gradients, and the attraction's."""
+        """Return the approximation of S with its gradients, and the attraction's.
+
+        ``landmarks`` serve their own gradient alone, as they do not act on the points.
+        """
         landmark_gradient = self.landmark_gradient(points, landmarks)
         attraction = self.forces.attraction_gradient(points)
         return Sums(attraction, *self.approximate_repulsion(points), landmark_gradient)
@@ -189,14 +192,19 @@ class Objective:
         return self._relocate_lost_landmarks(self._sample_points(points), landmarks)
 
     def repulsion_field(self, points: Tensor, landmarks: Tensor) -> RepulsionField:
-        """Return the repulsion energy of one point as a field of all points."""
+        """Return the repulsion energy of one point as a field of all points.
+
+        ``landmarks`` enter the sums alone, not the field's sources.
+        """
         # S counts each pair twice.
         return self._make_field(points, 2.0, points, landmarks, share=1.0)
 
     def _relocate_lost_landmarks(self, seen: Tensor, landmarks: Tensor) -> Tensor:
         """Move landmarks that are nearest to no point of ``seen`` onto random points.
 
-        Return the indices of the moved landmarks; ``landmarks`` (L, d) change in place.
+        The points are of ``seen`` (m, d), each used once, so that at most m landmarks
+        move. Return the indices of the moved landmarks; ``landmarks`` (L, d) change in
+        place.
         """
         nearest = find_nearest_landmarks(
             tensor_to_array(seen), tensor_to_array(landmarks)
@@ -221,7 +229,11 @@ class Objective:
         landmarks: Tensor,
         sums: Sums | PotentialSums | None = None,
     ) -> float:
-        """Return the energy; ``sums``: of ``compute_sums(y, z)``, if known."""
+        """Return the energy; ``sums``: of ``compute_sums(y, z)``, if known.
+
+        Under a logarithm the pairs i = j are subtracted from S, of which at least half
+        stays; the energy is infinite where S is 0.
+        """
         total = float((sums or self.compute_sums(points, landmarks)).total)
         aggregate = total
         if self.aggregate == "log":
@@ -256,7 +268,11 @@ class Objective:
         )
 
     def _aggregate_slope(self, sums: Sums | PotentialSums) -> Number:
-        """Return the aggregate's slope R'(S): 1, or 1 / S under a logarithm."""
+        """Return the aggregate's slope R'(S): 1, or under a logarithm 1 / S.
+
+        The pairs i = j are subtracted from S if they are less than half; the slope is 0
+        where S is 0.
+        """
         if self.aggregate == "sum":
             return 1.0
         total = sums.total
@@ -300,6 +316,7 @@ class LandmarkBound(Objective):
         return self.forces.edges.n_points * self.kernel_at_zero
 
     def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums:
+        """Return the bound r^2 S_zz with its gradients, for r = S_yz / S_zz."""
         s_yz, repulsion, pull = self.forces.repulsion_between(points, landmarks)
         s_zz, *pushes = self.forces.repulsion_between(landmarks, landmarks)
         r = s_yz / s_zz
@@ -311,6 +328,7 @@ class LandmarkBound(Objective):
         """Return None without a change: these landmarks move by their own gradient."""
 
     def repulsion_field(self, points: Tensor, landmarks: Tensor) -> RepulsionField:
+        """Return the repulsion energy of one point as a field of the landmarks."""
         r = float(self.compute_sums(points, landmarks).scale) / 2
         # A landmark stands for r points, and the nearest one also for the point itself.
         return self._make_field(landmarks, 2 * r, points, landmarks, min(1.0, 1 / r))
@@ -333,6 +351,11 @@ class MeshSum(Objective):
     """The sum itself, over all pairs of different points, by a grid."""
 
     def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums | PotentialSums:
+        """Return S as a potential on a grid, or as sums where a grid is not used.
+
+        Sums come from a grid on devices other than the CPU, and from all pairs for few
+        points in a wide space: see :func:`is_summed_by_pairs`.
+        """
         if not isinstance(self.forces, CompiledForces):
             return super().compute_sums(points, landmarks)
         positions = points.detach().numpy()
@@ -353,7 +376,10 @@ class SampledEdges(Objective):
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The sampled pairs: an order of the points, and shifts within the order."""
+        """The sampled pairs: an order of the points, and shifts within the order.
+
+        There are ``n_landmarks`` shifts, at most N - 1; the pairs follow from the seed.
+        """
         n, device = self.forces.edges.n_points, self.forces.device
         rng = np.random.default_rng(self.random_state)
         order, n_partners = rng.permutation(n), min(self.n_landmarks, n - 1)
@@ -361,6 +387,7 @@ class SampledEdges(Objective):
         return torch.from_numpy(order).to(device), torch.from_numpy(shifts).to(device)
 
     def approximate_repulsion(self, points: Tensor) -> tuple[Number, Tensor, Number]:
+        """Return the estimate of S, the gradient of the sampled sum, and its factor."""
         total, gradient = self.forces.repulsion_of_sampled_pairs(points, self.pairs)
         # The number of pairs of two different points, over that of sampled pairs.
         weight = (len(points) - 1) / max(len(self.pairs[1]), 1)

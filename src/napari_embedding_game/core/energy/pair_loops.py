@@ -65,10 +65,10 @@ def pad_to_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
 
 @njit(**LANE_LOOP)
 def _block_repulsion(kernel, i, begin, end, zero, x, sources, weights, source_gradient):
-    """Return the sum of w k(|x - z_j|^2) over a block of sources, and its x-gradient.
+    """Return the sum of w k(|x - z_j|^2) over sources begin to end, and its x-gradient.
 
     Subtract each term's share of that gradient from ``source_gradient`` (d, M) unless
-    None.  ``zero``: lanes of zeros, whose number divides ``end - begin``; ``i``: the
+    None. ``zero``: lanes of zeros, whose number divides ``end - begin``; ``i``: the
     point's row of ``weights``.
     """
     total, g0, g1, g2 = zero, zero, zero, zero
@@ -104,7 +104,11 @@ def _block_repulsion(kernel, i, begin, end, zero, x, sources, weights, source_gr
 
 @njit(**INSIDE)
 def _row_repulsion(kernel, i, count, x, sources, weights, source_gradient):
-    """Return the sum of w k over the first ``count`` sources, and its gradient in x."""
+    """Return the sum of w k over the first ``count`` sources, and its gradient in x.
+
+    Arguments are those of :func:`_block_repulsion`, which also changes
+    ``source_gradient``.
+    """
     zero, aligned_end = sources.dtype.type(0), count - count % WIDE
     lanes = broadcast(zero, WIDE)
     main = _block_repulsion(
@@ -165,7 +169,7 @@ def _add_shifted_repulsion_block(kernel, begin, end, zero, shift, points, gradie
 
 @njit(**INSIDE)
 def _add_shifted_repulsion(kernel, begin, end, shift, points, gradient):
-    """Do :func:`_add_shifted_repulsion_block` for any ``begin`` and ``end``."""
+    """Sum and add as :func:`_add_shifted_repulsion_block`, for any begin and end."""
     zero, aligned_end = points.dtype.type(0), end - (end - begin) % WIDE
     total = _add_shifted_repulsion_block(
         kernel, begin, aligned_end, broadcast(zero, WIDE), shift, points, gradient
@@ -232,9 +236,9 @@ def write_attraction_gradient(begin, end, attraction, edges, points, gradient):
 
 @njit(**OPTIONS)
 def write_edge_energies(begin, end, attraction, edges, points, sums):
-    """Write the sums of w f over the edges of each chunk of points, (chunks,) float64.
+    """Write the sum of w f over the edges of each chunk of points to ``sums``.
 
-    Each undirected edge is counted at both of its points.
+    ``sums`` (chunks,) float64. Each undirected edge is counted at both of its points.
     """
     indptr, indices, weights = edges
     squared = np.empty(_EDGES_AT_ONCE, points.dtype)
@@ -285,7 +289,10 @@ def write_landmark_repulsion(
 
 @njit(**OPTIONS)
 def write_nearest_landmarks(begin, end, points, landmarks, labels):
-    """Write the index of each point's nearest landmark (Eq. 7); the first of equals."""
+    """Write the index of the nearest landmark (Eq. 7) of points begin to end.
+
+    ``labels`` (N,): the first of landmarks at the same distance.
+    """
     squared = np.empty(landmarks.shape[1], points.dtype)
     for i in range(begin, end):
         write_squared_distances(i, points, landmarks, squared)

@@ -97,7 +97,12 @@ def _energy_slope(
     base,
     flat_sum,
 ):
-    """Return dE/du at u = h^2; ``flat_sum`` is the weighted sum of k at u = 0."""
+    """Return dE/du at u = h^2 of one lifted point.
+
+    Squared distances and weights are those of the point's edges and of its sources;
+    ``flat_sum``: weighted sum of k at u = 0. ``base`` > 0: the repulsion is a
+    logarithm.
+    """
     _, pull = sum_values_and_slopes(attraction, edge_squared, edge_weights, u)
     total, push = sum_values_and_slopes(kernel, source_squared, source_weights, u)
     factor = strength if base <= 0.0 else strength / (base + total - flat_sum)
@@ -118,7 +123,8 @@ def _find_lowest_energy_height(
     """Return the height h >= 0 that minimises the energy of one lifted point.
 
     The method is false position (Illinois) between heights where the slope changes its
-    sign.
+    sign; 0 where the energy increases at once, about 1e6 for a point that no edge
+    holds.
     """
     flat_sum = 0.0
     if base > 0.0:

@@ -93,7 +93,8 @@ class TorchMesh:
 def _spline_weights(t: Tensor, grid: Grid) -> list[Tensor]:
     """Return the spline weights of each point's nodes, one (N, 1 or 4) for each axis.
 
-    ``t`` (N, 3): offsets from the first node's cell, 0 to 1.
+    ``t`` (N, 3): offset of each point from the second of its four nodes, 0 to 1. In the
+    plane the layer's weight is 1.
     """
     r = 1 - t
     nodes = (
@@ -167,6 +168,10 @@ class TorchForces:
         sources: Tensor,
         kernel: pair_functions.PairFunction | None = None,
     ) -> tuple[Number, Tensor, Tensor]:
+        """Return the sum of k over pairs of a target and a source, and two gradients.
+
+        See :meth:`forces.CompiledForces.repulsion_between`.
+        """
         total, target_gradient = self._kernel_sum_and_gradient(
             targets, sources, kernel=kernel
         )
@@ -176,6 +181,7 @@ class TorchForces:
         return total, target_gradient, source_gradient
 
     def attraction_gradient(self, points: Tensor) -> Tensor:
+        """Return the (N, d) gradient of the sum over directed edges of w f."""
         points = points.detach()
         along = points[self._heads] - points[self._tails]
         slope = self.f.slope(along.square().sum(dim=1))
@@ -183,6 +189,7 @@ class TorchForces:
         return torch.zeros_like(points).index_add_(0, self._heads, force)
 
     def attraction_energy(self, points: Tensor) -> float:
+        """Return the sum of w f over directed edges; this waits for the device."""
         points = points.detach()
         squared = (points[self._heads] - points[self._tails]).square().sum(dim=1)
         energies = self._weights * self.f.value(squared)
@@ -191,6 +198,10 @@ class TorchForces:
     def repulsion_of_sampled_pairs(
         self, points: Tensor, pairs: Pairs
     ) -> tuple[Number, Tensor]:
+        """Return the sum of k over sampled pairs, each once, and its gradient (N, d).
+
+        ``pairs``: see :data:`Pairs`.
+        """
         points, order, shifts = (
             points.detach(),
             pairs[0],
@@ -219,6 +230,11 @@ class TorchForces:
     def repulsion_of_all_pairs(
         self, points: Tensor, weights: NDArray[np.floating] | None = None
     ) -> tuple[Number, Tensor]:
+        """Return the sum of w k over all pairs i != j, and its (N, d) gradient.
+
+        ``weights`` (N, N), None is 1: their diagonal must be 0, as it is not
+        subtracted.
+        """
         total, gradient = self._kernel_sum_and_gradient(points, points, weights)
         if weights is None:
             total -= len(points) * float(
@@ -233,10 +249,11 @@ class TorchForces:
         pair_weights: NDArray[np.floating] | None = None,
         kernel: pair_functions.PairFunction | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the sum of w k over all targets and sources, and its gradient.
+        """Return the sum of w k over pairs of a target and a source, and a gradient.
 
-        The gradient (n, d) is in ``targets`` (n, d).  ``pair_weights``: w (n, m) for
-        ``sources`` (m, d), None is 1; ``kernel`` replaces the method's kernel k.
+        The gradient (n, d) is by the positions of ``targets`` (n, d). ``pair_weights``:
+        w (n, m) for ``sources`` (m, d), None is 1; ``kernel`` replaces the method's
+        kernel k.
         """
         targets, sources = targets.detach(), sources.detach()
         gradient, total = torch.empty_like(targets), self._make_zero_sum()

@@ -49,7 +49,10 @@ def fuzzy_memberships(distances: Distances) -> NDArray[np.float32]:
 
 
 def _solve_row_weights(loop: Any, distances: Distances, target: Any) -> Any:
-    """Run a bisection loop over all rows; return the weights, (N, K) float32."""
+    """Run a bisection loop over all rows; return the weights, (N, K) float32.
+
+    ``target``: the number that the loop makes each row's entropy or sum approach.
+    """
     out = np.empty(distances.shape, np.float32)
     run_blocks(loop, len(out), STEPS * out.size, distances, target, out)
     return out
@@ -58,9 +61,10 @@ def _solve_row_weights(loop: Any, distances: Distances, target: Any) -> Any:
 def sort_by_group(
     groups: NDArray[np.integer], n_groups: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where each group begins (G + 1,) and the nodes in order of group (N,).
+    """Return where each group begins, (G + 1,), and the nodes sorted by group, (N,).
 
-    Nodes of one group are ascending (a counting sort).
+    ``groups`` (N,): group of each node, 0 to ``n_groups`` - 1. Nodes of one group are
+    ascending (a counting sort).
     """
     groups = np.ascontiguousarray(groups, np.int32)  # the loop is compiled for one type
     begins = np.zeros(n_groups + 1, np.int64)
@@ -165,7 +169,10 @@ def _write_group_rows(
 
 @njit(**CHECKED)
 def _write_conditional_probabilities(begin, end, distances, target_entropy, out):
-    """Write p(j | i) of rows begin to end to ``out`` (N, K), by a bisection."""
+    """Write p(j | i) of rows begin to end to ``out`` (N, K), by a bisection.
+
+    ``target_entropy``: logarithm of the perplexity. Equal distances have equal p.
+    """
     k = distances.shape[1]
     width = -(-k // _LANES) * _LANES
     row, p = np.zeros(width), np.empty(width)
@@ -198,7 +205,10 @@ def _write_conditional_probabilities(begin, end, distances, target_entropy, out)
 
 @njit(**CHECKED)
 def _write_fuzzy_memberships(begin, end, distances, target_sum, out):
-    """Write memberships of rows begin to end to ``out`` (N, K), by a bisection."""
+    """Write memberships of rows begin to end to ``out`` (N, K), by a bisection.
+
+    ``target_sum``: the sum that the memberships of a row approach in at most 64 steps.
+    """
     k = distances.shape[1]
     width = -(-k // _LANES) * _LANES
     exponents, p = np.zeros(width), np.empty(width)

@@ -70,7 +70,10 @@ class Edges:
         return self.indptr, self.indices, self.weights
 
     def to_csr_matrix(self) -> sparse.csr_matrix:
-        """Return the edges as a scipy matrix (N, N) that shares the weights' memory."""
+        """Return the edges as a scipy matrix (N, N) that shares the weights' memory.
+
+        Indices are int32, or int64 where there are too many entries.
+        """
         shape = (self.n_points, self.n_points)
         # scipy needs one signed type for indptr and indices.
         fits = len(self.indices) <= np.iinfo(np.int32).max
@@ -81,8 +84,8 @@ class Edges:
     def reorder_points(self, order: NDArray[np.integer]) -> Edges:
         """Return edges whose point i is the former point ``order[i]``.
 
-        ``nearest``, ``isolation`` and ``coordinates`` are None in the result, unless
-        the order is already so: then the edges themselves are returned.
+        The edges themselves are returned if the order is already so; otherwise
+        ``nearest``, ``isolation`` and ``coordinates`` are None in the result.
         """
         if (order == np.arange(len(order))).all():
             return self
@@ -90,7 +93,11 @@ class Edges:
 
     @classmethod
     def from_matrix(cls, matrix: Any, scale: float = 1.0) -> Edges:
-        """Return the edges of a symmetric scipy matrix (N, N)."""
+        """Return the edges of a symmetric scipy matrix (N, N).
+
+        Symmetry is not checked; duplicate entries are summed. ``scale``: see
+        :class:`Edges`.
+        """
         matrix = sparse.csr_matrix(matrix)
         matrix.sum_duplicates()
         fits = matrix.nnz <= np.iinfo(np.uint32).max
@@ -112,8 +119,9 @@ def build_edges(
     """Return the symmetric weighted edges of a neighbour graph.
 
     ``affinity``: one of ``choices.AFFINITIES`` or of ``choices.ROW_AFFINITIES``, which
-    need the rows ``X`` (N, D).  ``perplexity``: for "entropic" only, at most and by
-    default a third of the number of neighbours.
+    need the rows ``X`` (N, D). ``perplexity``: for "entropic" only, at most and by
+    default a third of the number of neighbours. The result has ``nearest``; its
+    isolation and coordinates are not filled in here.
     """
     if affinity in ROW_AFFINITIES:
         weighted: Edges = ROW_AFFINITIES[affinity].compute(graph, X)
@@ -133,8 +141,8 @@ def directed_weights(
 ) -> NDArray[np.float32]:
     """Return the weight of each row's neighbours, (N, K) float32.
 
-    The weights are not yet symmetric or scaled.  For "mixed" they are fuzzy
-    memberships, not yet mixed.
+    The weights are not yet symmetric or scaled. For "mixed" they are fuzzy memberships,
+    not yet mixed. ``perplexity`` is used for "entropic" alone.
     """
     if affinity == "uniform":
         return np.ones(distances.shape, np.float32)
@@ -158,9 +166,10 @@ def _symmetrise_weights(
 ) -> Edges:
     """Return symmetric edges that join the weights of both directions of each pair.
 
-    "fuzzy" edges are scaled as umap-learn's ``fuzzy_simplicial_set`` for K + 1
-    neighbours, with the point itself among them; "entropic" ones as openTSNE's
-    ``PerplexityBasedNN``.
+    "uniform" and "mixed" weights are not scaled. "fuzzy" edges are scaled as
+    umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours, with the point itself
+    among them; "entropic" ones as openTSNE's ``PerplexityBasedNN``; then both to a sum
+    of 2 N K.
     """
     rows, total = join_directions(graph.indices, weights, affinity == "fuzzy")
     if affinity in ("uniform", "mixed"):
@@ -193,6 +202,7 @@ def sum_absolute_weights(
 
 @njit(**LOOP)
 def _sum_absolute_weights(begin, end, indptr, weights, sums):
+    """Write the sum of |w| of compressed rows begin to end to ``sums`` (N,)."""
     for i in range(begin, end):
         sums[i] = 0
         for at in range(indptr[i], indptr[i + 1]):

@@ -57,6 +57,7 @@ def find_exact_neighbors(
     scores = np.full(indices.shape, np.inf, np.float32)
 
     def compare_scores(begin: int, end: int) -> None:
+        """Insert the rows ``some`` into the candidates of queries begin to end."""
         chunk = slice(begin, end)
         asked = rows[ids[chunk]] if queries is None else queries[chunk]
         search_loops.keep_nearest_by_scores(
@@ -70,6 +71,7 @@ def find_exact_neighbors(
     nearest, squared = rank_candidates(rows, ids, indices, k, queries)
 
     def compare_differences(begin: int, end: int) -> None:
+        """Search again, by differences, those queries whose scores are too rough."""
         chunk = np.arange(begin, end)
         asked = rows[ids[chunk]] if queries is None else queries[chunk]
         is_rough = search_loops.have_rough_scores(asked, squared[chunk])
@@ -93,15 +95,17 @@ def rank_candidates(
     k: int,
     queries: NDArray[np.float32] | None = None,
 ) -> Neighbors:
-    """Return the ``k`` nearest of each query's candidates (Q, M), -1 for no row.
+    """Return the ``k`` nearest of each query's ``candidates`` (Q, M), -1 for no row.
 
-    Queries are as in :func:`find_exact_neighbors`.  The function is quick where
+    Queries are as in :func:`find_exact_neighbors`. A query with fewer than k candidates
+    has infinite distances in the remaining places. The function is quick where
     consecutive queries have candidates in common.
     """
     indices = np.empty((len(ids), k), np.int32)
     squared = np.empty((len(ids), k), np.float32)
 
     def rank_chunk(begin: int, end: int) -> None:
+        """Write the nearest candidates of queries begin to end."""
         chunk = slice(begin, end)
         asked = rows[ids[chunk]] if queries is None else queries[chunk]
         near, at = np.unique(candidates[chunk], return_inverse=True)

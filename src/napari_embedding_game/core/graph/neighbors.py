@@ -202,13 +202,20 @@ def _choose_search_for_callable(n_points: int, metric: Any) -> Search:
 
 
 def _is_library_faster(X: Any) -> bool:
-    """Return whether a library searches sparse rows faster than we do by dense ones."""
+    """Return whether a library searches sparse rows faster than we do by dense ones.
+
+    It does where a dense copy exceeds ``MAX_DENSE`` numbers, and there are at most
+    ``BRUTE_ROWS`` rows or few numbers other than 0.
+    """
     n, size = X.shape[0], math.prod(X.shape)
     return size > MAX_DENSE and bool(n <= BRUTE_ROWS or X.nnz < MIN_FILLED * size)
 
 
 def _estimate_exact_work(X: Any) -> float:
-    """Return n^2 times D, or times the columns that are not 0 in one of two rows."""
+    """Return n^2 times D, the cost of comparing all rows.
+
+    For sparse rows D is replaced by the columns that are not 0 in one of two rows.
+    """
     n, n_dims = X.shape
     return float(n**2 * (min(n_dims, 2 * X.nnz / n) if sparse.issparse(X) else n_dims))
 
@@ -251,7 +258,8 @@ def validate_rows_not_constant(X: Any) -> None:
 def _validate_distances_defined(metric: str, n_undefined: NDArray[Any], X: Any) -> None:
     """Raise :class:`InputError` where rows have undefined distances.
 
-    ``n_undefined`` (N,): number of undefined distances of each row.
+    ``n_undefined`` (N,): number of undefined distances of each row. Values of 1e9 and
+    more are left to a later check.
     """
     # Squares of very large values are infinite, which raises another error later.
     if n_undefined.any() and abs(X).max() < 1e9:
@@ -266,7 +274,10 @@ def _validate_distances_defined(metric: str, n_undefined: NDArray[Any], X: Any) 
 def _validate_float32_distances(
     X: Any, metric: str, indices: NDArray[np.int32], distances: NDArray[Any]
 ) -> None:
-    """Raise :class:`InputError` where most distances become 0 in float32."""
+    """Raise :class:`InputError` where most distances become 0 in float32.
+
+    It is raised only if most of about 100 sampled pairs at such a distance do differ.
+    """
     is_lost = distances < np.finfo(np.float32).tiny
     if metric != "euclidean":  # rows that differ may have a distance of 0
         is_lost &= distances > 0
@@ -292,7 +303,8 @@ def _search_or_retry(
 ) -> tuple[Search, *_SearchResult]:
     """Search; use the next search where the recall is below ``MIN_RECALL``.
 
-    Returns the search whose result it is, and its result.
+    Returns the search whose result it is, and its result. ``search`` None is chosen by
+    :func:`choose_search`. The order of searches is in the module's docstring.
     """
     first = search or choose_search(X, metric)
     if metric not in SEARCHED:
@@ -322,9 +334,10 @@ def _search_or_retry(
 def _compiled_search(
     rows: Rows, k: int, seed: int, search: Search
 ) -> _SearchResult | None:
-    """Search by our compiled loops; return squared distances.
+    """Search ``k`` neighbours by our compiled loops; return squared distances.
 
-    None: "projected" found no number of candidates that contains the neighbours.
+    The recall is None for "exact". The result is None where "projected" finds no number
+    of candidates that contains the neighbours.
     """
     from napari_embedding_game.core.graph import exact, leaves, principal_components
 
@@ -344,7 +357,10 @@ def _compiled_search(
 def _search_by_sklearn(
     X: Any, k: int, metric: str
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Return row numbers and distances (N, k) by scikit-learn's brute search."""
+    """Return row numbers and distances (N, k) by scikit-learn's brute search.
+
+    Sparse rows are made dense where the metric takes no others.
+    """
     from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
 
     if sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
@@ -360,6 +376,7 @@ def _search_by_pynndescent(
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """Return row numbers and distances (N, k) by pynndescent, without the row itself.
 
+    Where copies of a row displace it, the farthest neighbour found is left out instead.
     InputError: fewer than ``k`` neighbours of some row were found.
     """
     from numba import config

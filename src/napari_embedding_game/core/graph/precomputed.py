@@ -57,7 +57,12 @@ def precomputed_neighbors(
 def _neighbors_of_sparse(
     entries: sparse.coo_matrix, n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the nearest stored entries of each row: columns and distances, (N, k)."""
+    """Return the nearest stored entries of each row: columns and distances, (N, k).
+
+    k is the least number of entries of a row, ``n_neighbors`` at most. Of equal
+    distances the lower column comes first. PrecomputedDistancesError: k is less than
+    ``n_neighbors`` - 1, or 0.
+    """
     is_other = entries.row != entries.col
     row, column = entries.row[is_other], entries.col[is_other]
     values = entries.data[is_other]
@@ -81,7 +86,10 @@ def _neighbors_of_sparse(
 def _neighbors_of_dense(
     matrix: NDArray[Any], n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the nearest columns of each row and their distances, (N, k) each."""
+    """Return the nearest columns of each row and their distances, (N, k) each.
+
+    The diagonal is left out; of equal distances the lower column comes first.
+    """
     indices = np.empty((len(matrix), n_neighbors), np.int32)
     nearest = np.empty(indices.shape)
     for begin in range(0, len(matrix), _BLOCK):

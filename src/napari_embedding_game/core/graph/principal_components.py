@@ -31,7 +31,10 @@ _BLOCK = 2_048
 
 
 def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
-    """Return about the first principal components of rows (N, D), (N, d) float64."""
+    """Return about the first principal components of rows (N, D), (N, d) float64.
+
+    Components that the rows do not have are 0.
+    """
     n, rows = min(n_components, *X.shape), Rows(X, "euclidean")
     scores = principal_components(rows, n, random_state, START_POWERS)
     return pad_columns(scores.astype(np.float64), n_components)
@@ -48,8 +51,8 @@ def principal_components(
 ) -> NDArray[np.float32]:
     """Return about the first principal components of rows, (N, n_components) float32.
 
-    The directions are computed from a sample of rows.  ``powers``: number of power
-    iterations.
+    The directions are computed from a random sample of rows and centred by its mean.
+    ``powers``: number of power iterations.
     """
     n, n_dims = rows.shape
     most = max(4 * n_components, _MAX_NUMBERS // n_dims)
@@ -91,6 +94,7 @@ def principal_directions(
 
 
 def _rows_per_block(n_dims: int) -> int:
+    """Return how many rows of ``n_dims`` numbers are processed at a time."""
     return max(1, min(_BLOCK, 2**23 // n_dims))
 
 

@@ -90,7 +90,11 @@ class Rows:
         return ready
 
     def to_distances(self, squared: NDArray[np.float32]) -> NDArray[Any]:
-        """Return distances by the metric from squared distances of converted rows."""
+        """Return distances by the metric from squared distances of converted rows.
+
+        For "cosine" and "correlation" they are half the squares; else roots times the
+        unit.
+        """
         if self._metric == "euclidean":
             return np.asarray(np.sqrt(squared) * np.float64(self._unit))
         return squared / 2
@@ -98,8 +102,8 @@ class Rows:
     def _normalise_rows(self, X: Any) -> NDArray[np.float64]:
         """Return rows in float64, scaled to length 1 unless the metric is euclidean.
 
-        Rows are centred first for "correlation".  A column that marks rows of zeros is
-        appended where there are such rows.
+        Rows are centred first for "correlation"; rows of zeros stay 0. A column that
+        marks rows of zeros is appended where there are such rows.
         """
         rows: NDArray[np.float64]
         is_new = sparse.issparse(X)
@@ -115,7 +119,10 @@ class Rows:
         return np.hstack([rows, length == 0]) if self.has_zero_rows else rows
 
     def _find_power_of_two_unit(self) -> float:
-        """Return a power of two that all rows are divided by, without rounding."""
+        """Return a power of two that all rows are divided by, without rounding.
+
+        Raises InputError where a value is not finite after centring.
+        """
         low, high = (
             each.toarray().ravel() if sparse.issparse(each) else each
             for each in (self._X.min(axis=0), self._X.max(axis=0))

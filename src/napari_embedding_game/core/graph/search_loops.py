@@ -35,7 +35,10 @@ _LONG = np.float32(1e30)
 
 @njit(**INNER, **CHECKED)
 def _partial_squared_distance(x, y, begin, end, zero):
-    """Return the sum of (x - y)^2 over columns begin to end, in vectors like zero."""
+    """Return the sum of (x - y)^2 over columns begin to end, in vectors like zero.
+
+    The number of lanes of ``zero`` must divide ``end - begin``.
+    """
     total = zero
     for at in range(begin, end, len(zero)):
         difference = load(x, (at,), zero) - load(y, (at,), zero)
@@ -45,7 +48,10 @@ def _partial_squared_distance(x, y, begin, end, zero):
 
 @njit(**INNER, **CHECKED)
 def _partial_dot(x, y, begin, end, zero):
-    """Return the sum of x y over columns begin to end, in vectors like ``zero``."""
+    """Return the sum of x y over columns begin to end, in vectors like ``zero``.
+
+    The number of lanes of ``zero`` must divide ``end - begin``.
+    """
     total = zero
     for at in range(begin, end, len(zero)):
         total = total + load(x, (at,), zero) * load(y, (at,), zero)
@@ -122,7 +128,8 @@ def insert_sorted(indices, distances, index, distance):
 def _keep_smallest(scores, numbers, first, excluded, indices, distances):
     """Insert candidates with small scores into a query's sorted list, in place.
 
-    Candidate j is row ``first + numbers[j]``; row ``excluded`` is skipped.
+    Candidate j is row ``first + numbers[j]``; row ``excluded`` is skipped, and scores
+    equal to the list's last one are not inserted.
     """
     last = distances.shape[0] - 1
     for begin in range(0, len(numbers), _CHUNK):
@@ -180,7 +187,10 @@ def keep_nearest_by_scores(queries, excluded, rows, numbers, first, indices, dis
 
 @njit(**INNER, **CHECKED)
 def _has_rough_scores(query, squared):
-    """Return whether the nearest rows are too close to a query for scores."""
+    """Return whether a query's nearest rows are too close for scores, or squares large.
+
+    ``squared`` (k,): squared distances of the nearest rows, ascending.
+    """
     length, last = dot(query, query), squared[-1]
     # Scores do find copies of the query, so a distance of 0 is exact.
     return not (length < _LONG and (last == 0 or last >= _LOST * length))
@@ -200,7 +210,10 @@ def have_rough_scores(queries, squared):
 
 @njit(**INNER, **CHECKED)
 def _keep_if_nearer(query, row, number, indices, squared):
-    """Insert a row into a query's sorted list, in place, if it is near enough."""
+    """Insert ``row`` into a query's sorted list, in place, if it is near enough.
+
+    It is where it is nearer than the last entry, or as near with a lower ``number``.
+    """
     distance, last = squared_distance(query, row), len(indices) - 1
     if distance < squared[last] or (
         distance == squared[last] and number < indices[last]
@@ -225,7 +238,8 @@ def rank_by_differences(queries, rows, candidates, indices, squared):
     """Write the nearest of each query's candidates, by squared distances.
 
     ``candidates`` (Q, M): numbers of ``rows``, -1 for no row; ``indices`` and
-    ``squared`` (Q, k) are written, nearest first.
+    ``squared`` (Q, k) are overwritten, nearest first; places without a candidate get 0
+    and infinity.
     """
     for q in range(len(candidates)):
         squared[q], indices[q] = np.inf, 0
@@ -276,9 +290,9 @@ def _dot_float64(x, y):
 
 @njit(**CHECKED)
 def orthonormalize(vectors, out):
-    """Write orthonormalised ``vectors`` (d, D) float64 to ``out``; change both.
+    """Write orthonormalised ``vectors`` (d, D) to ``out`` (d, D); change both in place.
 
-    A vector that depends on earlier ones becomes 0.
+    ``vectors`` are float64. A vector that depends on earlier ones becomes 0.
     """
     for k in range(len(vectors)):
         vector = vectors[k]
@@ -327,10 +341,11 @@ def _kth_smallest(numbers, at):
 
 @njit(**CHECKED)
 def _halve_list(rows, order):
-    """Reorder a list of row numbers, in place, so that its halves lie apart.
+    """Reorder a list of row numbers ``order``, in place, so that its halves lie apart.
 
     1. The longest direction of sampled rows is found by power iterations.
-    2. Rows below the median along the direction come first, rows above it last.
+    2. Rows below the median along the direction come first, rows above it last. Rows at
+       the median are divided so that the halves are equally long.
     """
     n, n_dims = len(order), rows.shape[1]
     count = min(n, _SAMPLED_ROWS)
@@ -399,10 +414,10 @@ def write_mean_rows(begin, end, rows, bounds, out):
 
 @njit(**CHECKED)
 def choose_nearest_lists(begin, end, rows, bounds, means, near, chosen):
-    """Write the list that each row of lists begin to end is nearest to, (N,).
+    """Write the list that each row of lists begin to end is nearest to, to ``chosen``.
 
     Candidates are the lists near the row's list, ``near`` (M, count); distances are
-    those to the lists' ``means``.
+    those to the lists' ``means`` (M, D). ``chosen``: (N,).
     """
     for at in range(begin, end):
         for i in range(bounds[at], bounds[at + 1]):
@@ -417,7 +432,9 @@ def choose_nearest_lists(begin, end, rows, bounds, means, near, chosen):
 def compare_near_lists(begin, end, rows, bounds, near, fewest, indices, squared):
     """Write the nearest rows of each row of lists begin to end.
 
-    Candidates are the rows of the nearest lists that hold ``fewest`` rows together.
+    Candidates are the rows of the nearest lists (``near``) that hold ``fewest`` rows
+    together, or all rows where those are too few. List m is ``rows[bounds[m] : bounds[m
+    + 1]]``; ``indices`` and ``squared`` (N, k) are written.
     """
     k = indices.shape[1]
     for at in range(begin, end):
@@ -454,8 +471,10 @@ def search_lists(
 ):
     """Write the nearest rows of queries begin to end, from the nearest lists.
 
-    ``rows`` (N, D) lie in the ``order`` of the lists.  Searched are the ``n_probes``
-    lists with the nearest means, or all where those hold fewer than k rows.
+    ``rows`` (N, D) lie in the ``order`` of the lists; list m has the rows from
+    ``bounds[m]`` to ``bounds[m + 1]``. Searched are the ``n_probes`` lists with the
+    nearest ``means``, or all where those hold fewer than k rows. ``indices`` (Q, k),
+    numbers by ``order``, and ``squared`` are written.
     """
     n_lists, last = len(means), indices.shape[1] - 1
     for q in range(begin, end):
@@ -481,9 +500,10 @@ def search_lists(
 def write_reverse_neighbors(begin, end, begins, entries, squared, is_new, reverse):
     """Write the nearest rows that have row j as neighbour, for j from begin to end.
 
-    ``reverse`` (N, width): 2 i + is_new for row i, or -1 for no row.  ``entries``: i k
-    + p for neighbour p of row i, sorted by the neighbour; ``begins``: where the entries
-    of each neighbour begin.
+    ``reverse`` (N, width): 2 i + is_new for row i, nearest first, or -1 for no row.
+    ``entries``: i k + p for neighbour p of row i, sorted by the neighbour; ``begins``:
+    where the entries of each neighbour begin; ``squared``, ``is_new`` (N, k): of
+    entries.
     """
     k, width = squared.shape[1], reverse.shape[1]
     distances = np.empty(width, np.float32)

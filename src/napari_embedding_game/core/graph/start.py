@@ -57,8 +57,8 @@ def start_layout(
     """Return the start layout, (N, d) float32, each dimension of unit variance.
 
     ``init``: "spectral", "random" or a name of ``choices.STARTS``; ``X`` (N, D): rows,
-    unused by "random"; ``n_neighbors``: for starts of ``choices.STARTS``.  The same
-    seed gives the same layout.
+    unused by "random"; ``n_neighbors``: for starts of ``choices.STARTS``. Noise of 1e-3
+    separates points with the same start. The same seed gives the same layout.
     """
     rng = np.random.default_rng(random_state)
     shape = edges.n_points, n_components
@@ -154,7 +154,8 @@ def _run_power_iterations(
     """Return the layout (N, d) after power iterations; ``layout`` is overwritten.
 
     ``graph``: indptr, indices and weights; ``component`` (N,): connected component of
-    each point.  Columns are orthonormalised within each component.
+    each point. Columns are orthonormalised within each component in every fifth
+    iteration.
     """
     degree, moved = sum_absolute_weights(graph[0], graph[2]), np.empty_like(layout)
     work = len(graph[1]) * layout.shape[1]
@@ -171,9 +172,10 @@ def _orthonormalize(
     degree: NDArray[np.float64],
     component: NDArray[np.int32],
 ) -> None:
-    """Orthonormalise the columns of ``layout`` in place, in every component.
+    """Orthonormalise the columns of ``layout`` (N, d) in place, in every component.
 
-    Columns become orthogonal to a constant and to earlier columns, weighted by degree.
+    Columns become orthogonal to a constant and to earlier columns, weighted by
+    ``degree`` (N,), and of variance 1, or 0 where nothing is left of them.
     """
 
     def product(a: Any, b: Any) -> NDArray[np.float64]:
@@ -195,7 +197,8 @@ def _orthonormalize(
 def _smooth_points(begin, end, indptr, indices, weights, degree, layout, moved):
     """Write points begin to end, moved half of the way to their neighbours' mean.
 
-    ``layout`` (N, d) is read, ``moved`` (N, d) is written.
+    ``layout`` (N, d) is read, ``moved`` (N, d) is written. ``degree`` (N,): sum of each
+    point's weights; a point without edges is moved half of the way to 0.
     """
     half, zero = np.float32(0.5), np.float32(0)
     for i in range(begin, end):

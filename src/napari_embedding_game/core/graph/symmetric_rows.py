@@ -71,7 +71,7 @@ def permute_rows(rows: CompressedRows, order: NDArray[np.integer]) -> Compressed
 
 
 def _to_indptr(lengths: NDArray[np.int64]) -> NDArray[Any]:
-    """Return where rows of the lengths (N,) begin, (N + 1,) uint32, or uint64."""
+    """Return where rows of ``lengths`` (N,) begin, (N + 1,) uint32, or uint64."""
     ends = np.concatenate([[0], np.cumsum(lengths)])
     fits = ends[-1] <= np.iinfo(np.uint32).max
     return ends.astype(np.uint32 if fits else np.uint64)
@@ -107,7 +107,10 @@ def sort_entries_by_target(
 
 @njit(**LOOP)
 def _count_ranges(begin, end, indices, shift, counts):
-    """Write how many pairs of each chunk point to each range of rows."""
+    """Write how many pairs of chunks begin to end point to each range of rows.
+
+    ``counts`` (chunks, ranges); the range of row j is ``j >> shift``.
+    """
     for c in range(begin, end):
         counts[c] = 0
         for i in range(c * _CHUNK, min((c + 1) * _CHUNK, len(indices))):
@@ -119,7 +122,8 @@ def _count_ranges(begin, end, indices, shift, counts):
 def _sort_by_range(begin, end, indices, shift, places, by_range):
     """Write the entries of chunks begin to end by range, from ``places`` on.
 
-    ``places`` (chunks, ranges) are advanced in place.
+    ``places`` (chunks, ranges) are advanced in place. Entry i K + p is neighbour p of
+    row i; ``by_range`` (N K,) is written.
     """
     k = indices.shape[1]
     for c in range(begin, end):
@@ -134,7 +138,9 @@ def _sort_by_range(begin, end, indices, shift, places, by_range):
 def _sort_in_ranges(begin, end, targets, n, shift, bounds, by_range, begins, entries):
     """Write the entries of ranges begin to end by row, and where each row begins.
 
-    ``targets`` (N K,): the row that each entry points to, of ``n`` rows.
+    ``targets`` (N K,): the row that each entry points to, of ``n`` rows; ``by_range``
+    (N K,): entries by range, where range g begins at ``bounds[g]``. ``begins`` (N + 1,)
+    and ``entries`` (N K,) are written.
     """
     for group in range(begin, end):
         first = group << shift
@@ -181,8 +187,10 @@ def _join_rows(
 ):
     """Write joined rows begin to end from ``room[i]`` on, their lengths and sums.
 
-    ``weights`` (N K,): the weight of each entry; ``share``: 1 where the product of both
-    weights is subtracted, otherwise 0.
+    ``weights`` (N K,): the weight of each entry; ``begins``, ``entries``: entries by
+    target; ``share``: 1 where the product of both weights is subtracted, otherwise 0.
+    Written are ``columns`` and ``values``, without weights of 0, ``lengths`` and
+    ``sums`` (N,).
     """
     k = indices.shape[1]
     width = entries.dtype.type(k)
@@ -223,7 +231,11 @@ def _close_gaps(room, indptr, columns, values):
 def _permute_rows(
     begin, end, indptr, columns, weights, order, ranks, now, moved, values
 ):
-    """Write rows begin to end of the new order, their columns renumbered and sorted."""
+    """Write rows begin to end of the new order, their columns renumbered and sorted.
+
+    Row r is the former row ``order[r]``, and is written from ``now[r]`` on; column c
+    becomes ``ranks[c]``.
+    """
     for r in range(begin, end):
         to, i = np.int64(now[r]), order[r]
         for at in range(np.int64(indptr[i]), np.int64(indptr[i + 1])):
