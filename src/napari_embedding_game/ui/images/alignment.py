@@ -25,7 +25,9 @@ _NOT_A_NAME = re.compile(
 def misfit_reason(image: Image, labels: Labels) -> str:
     """Return why objects of labels cannot be measured in an image; "" if they can.
 
-    Shape and transforms of the image must be those of the labels.
+    Shape and transforms of the image must be those of the labels, up to ``_APART``
+    pixels, and apart from a first or last axis of channels.  Compatible units are
+    converted.  The text continues a sentence that begins with the image's name.
     """
     ours = np.array(finest_pixels(labels).shape)
     n, name = len(ours), labels.name
@@ -66,9 +68,16 @@ def propose_measurement_images(
 ) -> list[Image]:
     """Return the images to measure objects in by default.
 
-    These are images selected with the labels; else the only image that fits; else
-    images of the same name or file; else all channels of a picture; else selected
-    images.  Of several images that may be different fields of view none is proposed.
+    Only images that fit the labels are proposed, by the first rule that holds:
+
+    1. images that are selected together with the labels
+    2. the only image that fits
+    3. images whose names contain the words of the labels' name
+    4. images of the labels' file
+    5. all images, if their blending shows that they are channels of one picture
+    6. selected images
+
+    Of several images that may be different fields of view none is proposed.
     """
     same = [image for image in images if not misfit_reason(image, labels)]
     chosen = [image for image in same if image in selected]
@@ -88,7 +97,8 @@ def propose_measurement_images(
 def pixel_size(labels: Labels) -> tuple[float, ...]:
     """Return the length of a pixel along each axis of a layer, in world units.
 
-    It is rounded, since positions far from the origin have fewer exact digits.
+    It is rounded to 7 digits, since positions far from the origin have fewer exact
+    digits.
     """
     matrix, _ = _world_matrix_and_origin(labels)
     return tuple(float(f"{x:.7g}") for x in np.linalg.norm(matrix, axis=0))
@@ -102,7 +112,10 @@ def is_sheared(labels: Labels) -> bool:
 
 
 def _name_words(name: str) -> set[str]:
-    """Return words and numbers of a layer's name, without words such as "labels"."""
+    """Return the lower-case words and the numbers of a layer's name.
+
+    Words such as "labels" or "image", and the ending of a file, are left out.
+    """
     return set(re.findall(r"[a-z]+|\d+", _NOT_A_NAME.sub(" ", name.lower())))
 
 

@@ -31,7 +31,9 @@ def add_experiment_layers(
 ) -> ObjectLayers:
     """Add the images and labels of an experiment as layers, and return the layers.
 
-    ``present_layers`` with the same labels are returned instead.
+    There is a layer for each channel; several channels are rendered additively, each
+    in a colour.  ``present_layers`` with the same labels are returned instead, if they
+    are in the viewer.
     """
     is_there = present_layers is not None and present_layers.labels in viewer.layers
     if is_there and present_layers.labels.data is images.labels:
@@ -79,7 +81,7 @@ class ImageSlider(QObject):
         self._on_linked_layers_changed()
 
     def _on_linked_layers_changed(self, event: object = None) -> None:
-        """Listen to the selection while there are linked layers."""
+        """Subscribe to the selection while there are linked layers; name the image."""
         self._heard.close()
         if self._linked.current is not None:
             self._heard.connect(
@@ -88,7 +90,10 @@ class ImageSlider(QObject):
             self._update_slider_title()
 
     def _on_selection_changed(self) -> None:
-        """Move the sliders to the object of a single selected point."""
+        """Move the sliders to the object of a single selected point; the camera stays.
+
+        Nothing is done for clusters, several points, flat labels or a missing object.
+        """
         linked, dataset = self._linked.current, self._session.dataset
         objects = None if dataset is None else dataset.objects
         selection, viewer = self._session.selection, self._viewer
@@ -100,7 +105,10 @@ class ImageSlider(QObject):
             center_on_objects(viewer, linked.labels, chosen, moves_camera=False)
 
     def _update_slider_title(self, event: object = None) -> None:
-        """Name the displayed image next to its slider, or restore napari's name."""
+        """Name the displayed image next to its slider, or restore napari's name.
+
+        The uppermost layer of an experiment decides; without any the name is restored.
+        """
         dims, titles = self._viewer.dims, list(self._viewer.dims.axis_labels)
         layers = [
             layer for layer in self._viewer.layers if FIELDS_KEY in layer.metadata

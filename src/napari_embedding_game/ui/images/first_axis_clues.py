@@ -27,8 +27,12 @@ _DIMENSIONS: dict[str, FirstAxis] = {"[time]": "time", "[length]": "z"}
 def infer_first_axis(viewer: napari.Viewer, labels: Layer) -> FirstAxis | None:
     """Return what the first of three axes of a Labels layer is; None if unclear.
 
-    Names of axes, units of time and tracks decide first, then the labels themselves,
-    then units of length, which some readers give to every axis.
+    The first clue that is found decides:
+
+    1. the name of the axis in the labels, or in an image of the same shape
+    2. a unit of time in one of these layers, or a Tracks layer of three dimensions
+    3. the pixels of the labels, unless they are in a file
+    4. a unit of length, which some readers give to every axis
     """
     shape = finest_pixels(labels).shape
     images = [

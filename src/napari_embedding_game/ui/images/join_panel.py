@@ -31,7 +31,8 @@ FIELDS = (
 class JoinPanel(LayerPanel):
     """Lets a person join the rows of an open table with the objects of a Labels layer.
 
-    Every choice reads the table again.  The panel is hidden without a table or labels.
+    Every choice reads the table again.  The panel is hidden without a table or Labels
+    layers.
     """
 
     def __init__(self, reading: ReadingTask) -> None:
@@ -51,7 +52,10 @@ class JoinPanel(LayerPanel):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """The sentences of this panel, which the notes on the data need not repeat."""
+        """Sentences and refusal of the join, which notes on the data need not repeat.
+
+        The refusal comes last, and may be "".
+        """
         return (*self._join.sentences, self._join.refusal)
 
     @property
@@ -61,7 +65,11 @@ class JoinPanel(LayerPanel):
         return NO_JOIN if read is None or read.join is None else read.join
 
     def update_to_layers(self, event: object = None) -> None:
-        """Offer the present layers, columns and pictures, and show the join."""
+        """Offer the present layers, columns and pictures, and show the join.
+
+        The panel is hidden without a table or Labels layers.  Columns and pictures are
+        shown only where the join says or refuses something, and has any.
+        """
         read = self._reading.shown_read_result
         is_table = read is not None and isinstance(read.source, TABLES)
         layers = selectable_labels_layers(self._viewer) if is_table else []
@@ -101,7 +109,7 @@ class JoinPanel(LayerPanel):
         self._join_with(replace(self._join.request, **columns, is_guess=False))
 
     def _join_with(self, request: JoinRequest | None) -> None:
-        """Read the table again with another request to join."""
+        """Read the open table again with another request to join; None for no join."""
         read = self._reading.shown_read_result
         if read is not None and isinstance(read.source, TABLES):
             source = replace(read.source, request=request)

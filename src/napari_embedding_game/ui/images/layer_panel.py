@@ -26,7 +26,7 @@ class LayerPanel(QWidget):
         self._update_throttler = qdebounced(self.update_to_layers, 0, parent=self)
 
     def update_to_layers(self, event: object = None) -> None:
-        """Update the panel to the present layers."""
+        """Update the panel to the present layers; subclasses override this."""
 
     def update_on_layer_changes(self, *signals: Any) -> None:
         """Refresh soon after layers were added or removed, and after the signals.

@@ -94,7 +94,10 @@ def make_layer_record(layer: Layer) -> LayerRecord:
 
 
 def finest_pixels(layer: Layer) -> Any:
-    """Return the pixels of a layer; of a multiscale layer, its finest level."""
+    """Return the pixels of a layer; of a multiscale layer those of its finest level.
+
+    Pixels in a file are no numpy array, but for instance a dask array.
+    """
     return layer.data[0] if layer.multiscale else layer.data
 
 
@@ -104,7 +107,10 @@ def selectable_labels_layers(viewer: napari.Viewer) -> list[Labels]:
 
 
 def joined_labels_layer(viewer: napari.Viewer, join: Join) -> Labels | None:
-    """Return the Labels layer that a table was joined with; None if it is gone."""
+    """Return the Labels layer that a table was joined with; None if it is gone.
+
+    The layer is found by its array of pixels, which must be the same object.
+    """
     pixels = join.request.pixels
     return next(
         (x for x in selectable_labels_layers(viewer) if finest_pixels(x) is pixels),
@@ -132,7 +138,8 @@ def add_labels_of_mask(
 ) -> Labels:
     """Add a Labels layer made from a mask, an image of integers, and return it.
 
-    The mask is hidden, and cannot be chosen while the labels exist.
+    The labels have the mask's transforms, units and file.  The mask is hidden, and
+    cannot be chosen while the labels are in the viewer.
 
     ``first_axis`` says what the first of three axes is: unless it is "z", objects of a
     binary mask are found in each plane by itself.
@@ -172,7 +179,8 @@ def are_in_slice(
 ) -> NDArray[np.bool_]:
     """Return which objects (n,) the slice at the sliders' ``position`` (ndim,) meets.
 
-    ``axes`` are the displayed axes.
+    ``axes`` are the displayed axes; along the others the box of the object must contain
+    the position, in pixels.  False for a row without an object.
     """
     hidden = np.setdiff1d(range(len(position)), axes)
     is_within = objects.contains_along_axes(position)[:, hidden].all(axis=1)
@@ -186,10 +194,11 @@ def center_on_objects(
     *,
     moves_camera: bool = True,
 ) -> None:
-    """Show the slice of the first object, and centre the camera on the objects.
+    """Show the slice of the first object, and centre the camera on objects.
 
-    Without ``moves_camera`` only the sliders are moved; objects that are not present
-    are ignored.
+    The camera is centred on the mean of all objects of flat labels, else on the first
+    object.  Without ``moves_camera`` only the sliders are moved.  Objects that are not
+    present are ignored; without any nothing is done.
     """
     objects = objects.take(objects.present)
     if not len(objects):

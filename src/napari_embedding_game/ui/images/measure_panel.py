@@ -155,13 +155,21 @@ class MeasurePanel(LayerPanel):
 
     @property
     def first_axis(self) -> FirstAxis | None:
-        """What the first axis of the labels is; None until it is chosen."""
+        """What the first axis of the labels is; None until it is inferred or chosen.
+
+        It is "z" without labels, and for labels of two axes.
+        """
         labels = self.labels_choice.value
         is_flat = labels is None or finest_pixels(labels).ndim < 3
         return "z" if is_flat else self.axis_choice.value
 
     def update_to_layers(self, event: object = None) -> None:
-        """Offer the present layers as objects, preferring the selected layer."""
+        """Offer Labels layers and masks as objects; choose, and follow their changes.
+
+        The choice is the single selected layer, else the former one, else one of
+        several selected layers, else the uppermost.  :attr:`objects_changed` is
+        emitted.
+        """
         images, labels = (
             selectable_image_layers(self._viewer),
             selectable_labels_layers(self._viewer),
@@ -192,14 +200,22 @@ class MeasurePanel(LayerPanel):
     def features_source_and_layers(
         self, labels: Labels
     ) -> tuple[FeaturesSource, ObjectLayers]:
-        """Return a source that reads a Labels layer's feature table, and its layers."""
+        """Return a source that reads a Labels layer's feature table, and its layers.
+
+        The layers are the labels with the ticked images.  The first axis counts as "z"
+        until it is known, or where the panel has other labels chosen.
+        """
         axis = self.first_axis if labels is self.labels_choice.value else None
         request = JoinRequest(labels.name, finest_pixels(labels), axis or "z")
         source = FeaturesSource(labels.features.copy(), labels.name, request)
         return source, self.layers_with_ticked_images(labels)
 
     def _update_choices(self, event: object = None) -> None:
-        """Update images, first axis and texts to the chosen labels."""
+        """Update images, first axis, texts and visible widgets to the chosen labels.
+
+        The button to measure is shown only with data.  The panel is hidden without
+        objects, unless there are images and no data yet.
+        """
         labels, has_data = self.labels_choice.value, self._session.dataset is not None
         all_images = selectable_image_layers(self._viewer)
         images = [x for x in all_images if x is not labels]
@@ -221,7 +237,8 @@ class MeasurePanel(LayerPanel):
     def _list_images(self, labels: Labels | None, images: Sequence[Image]) -> None:
         """List images with check boxes: ticked by a person before, else as proposed.
 
-        An image that does not fit the labels is listed with the reason.
+        An image that does not fit the labels is listed with the reason, without a check
+        box.
         """
         clear_layout(self.images_box)
         self._ticks, ticked = {}, self._ticked_images.get(labels) if images else None
@@ -251,7 +268,10 @@ class MeasurePanel(LayerPanel):
             self.images_box.addWidget(tick)
 
     def _update_text(self) -> None:
-        """Show what will be measured, or what has to be chosen first."""
+        """Say on button and label what will be measured, or what to choose first.
+
+        The label is hidden where images are ticked and the first axis is known.
+        """
         labels = self.labels_choice.value
         has_images = labels is not None and bool(
             self.layers_with_ticked_images(labels).images
@@ -270,7 +290,11 @@ class MeasurePanel(LayerPanel):
             self.text.show_text(SHAPE_ONLY)
 
     def _infer_first_axis(self, labels: Layer) -> FirstAxis | None:
-        """Return the inferred first axis of labels, or None, and keep it."""
+        """Return the inferred first axis of labels, or None.
+
+        A result is kept until the labels have another array of pixels; without one the
+        axis is inferred again.
+        """
         pixels = finest_pixels(labels)
         known, axis = self._inferred_axes.get(labels, (None, None))
         if known is not pixels or axis is None:
@@ -279,14 +303,20 @@ class MeasurePanel(LayerPanel):
         return axis
 
     def _on_axis_chosen(self, axis: FirstAxis | None) -> None:
-        """Note the first axis that a person chose for the labels."""
+        """Note the first axis that a person chose for the labels; clear the trouble.
+
+        Without labels, or for "Time or depth?", only the text is updated.
+        """
         if self.labels_choice.value is not None and axis is not None:
             self._chosen_axes[self.labels_choice.value] = axis
             self._reading.workspace.trouble.emit("")
         self._update_text()
 
     def _on_image_ticked(self) -> None:
-        """Note the ticked images, and cut pictures of a table's rows out of them."""
+        """Note the ticked images, and link them to an open table with these labels.
+
+        Pictures of the table's rows are then cut out of the ticked images.
+        """
         labels = self.labels_choice.value
         self._ticked_images[labels] = WeakSet(
             self.layers_with_ticked_images(labels).images
@@ -303,7 +333,8 @@ class MeasurePanel(LayerPanel):
     def measure_objects(self, then: Callable[[], None] | None = None) -> None:
         """Request a measurement of the chosen objects; ``then`` is called afterwards.
 
-        Without a known first axis a message asks for it instead.
+        A mask is first made into a Labels layer.  Without a known first axis a message
+        asks for it instead.
         """
         labels, axis = self.labels_choice.value, self.first_axis
         if axis is None:
@@ -324,7 +355,11 @@ class MeasurePanel(LayerPanel):
 def make_measured_source(
     layers: ObjectLayers, options: dict[str, Any]
 ) -> MeasuredSource:
-    """Return a source that measures the objects of layers in the images that fit."""
+    """Return a source that measures the objects of layers in the images that fit.
+
+    ``options`` are those of the measurement; the pixel size is added unless they have
+    a "scale".  Notes say which images are measured, and that a shear is ignored.
+    """
     labels = layers.labels
     images = [image for image in layers.images if not misfit_reason(image, labels)]
     names = ", ".join(f"'{image.name}'" for image in images)
@@ -345,7 +380,9 @@ def _is_mask_image(image: Image) -> bool:
 def _collect_measurement_channels(images: Sequence[Image], labels: Labels) -> Any:
     """Return the pixels to measure objects in: an array, or a dict of channel arrays.
 
-    A single image is returned as it is; None without images.
+    The dict is by the names of images, followed by that of the channel where an image
+    has several.  A single image is returned as one array, also with several channels;
+    None without images.  Alpha is left out.
     """
     channels: dict[str, Any] = {}
     for image in images:

@@ -65,7 +65,7 @@ class ObjectColors(QObject):
         self._on_linked_layers_changed()
 
     def _on_linked_layers_changed(self, event: object = None) -> None:
-        """Listen to map, selection and sliders while there are linked layers."""
+        """Subscribe to map, selection and sliders while layers are linked; recolour."""
         linked = self._linked.current
         self._heard.close()
         self._on_labels_painted()
@@ -81,7 +81,12 @@ class ObjectColors(QObject):
         self.update_colors()
 
     def update_colors(self, event: object = None) -> None:
-        """Set the colormap by map and selection, or restore the original."""
+        """Set the colormap by map and selection, or restore the original.
+
+        The original is restored without linked labels in the viewer, without a
+        selection while objects do not have the map's colours, and where label numbers
+        are too large.
+        """
         self._update_throttler.cancel()
         linked, session = self._linked.current, self._session
         labels = None if linked is None else linked.labels
@@ -122,17 +127,24 @@ class ObjectColors(QObject):
         self._our_colormap = labels.colormap
 
     def _restore_colormap(self) -> None:
-        """Restore the layer's colormap, unless a person has chosen another."""
+        """Restore the layer's colormap, unless a person has chosen another.
+
+        The layer is forgotten.
+        """
         layer, self._layer = self._layer, None
         if layer is not None and layer.colormap is self._our_colormap:
             layer.colormap = self._previous_colormap
         self._our_colormap = None
 
     def _on_labels_painted(self, event: object = None) -> None:
+        """Forget the largest label, so that it is found again."""
         self._counted = None, None
 
     def _has_enough_colors(self, labels: Labels, dataset: Dataset) -> bool:
-        """Return whether labels are below the maximum; else show a message once."""
+        """Return whether labels are below ``MAX_COLORS``; else show a message once.
+
+        Labels of the layer and of the dataset's objects count; pixels in a file do not.
+        """
         counted = finest_pixels(labels), dataset.source_objects.label_ids
         if any(a is not b for a, b in zip(counted, self._counted, strict=True)):
             # Labels that are no array are in a file, and read in pieces.

@@ -73,13 +73,17 @@ class PictureGrid(QListWidget):
         super().resizeEvent(event)
 
     def set_pictures(self, pictures: Pictures | None) -> None:
-        """Replace the source of pictures, and clear the grid."""
+        """Replace the source of pictures, forget made pictures, and clear the grid."""
         self.pictures = pictures
         self._icons.clear()
         self.set_rows(np.empty(0, np.intp))
 
     def set_rows(self, rows: NDArray[np.intp]) -> None:
-        """Show the pictures of rows, each as soon as it is made."""
+        """Show the pictures of rows, each as soon as another thread has made it.
+
+        The same rows in the same order change nothing.  Other rows stop the job that
+        makes pictures, and clear the selection without a signal.
+        """
         if np.array_equal(rows, self.rows):
             return
         self._picture_job.stop()
@@ -93,6 +97,7 @@ class PictureGrid(QListWidget):
         pictures, lacking = self.pictures, [r for r in rows if r not in self._icons]
 
         def make() -> Generator[RowPictures, None, RowPictures]:
+            """Yield the same growing list after each picture, and return it."""
             images: RowPictures = []
             for row in lacking:
                 picture = to_qimage(pictures[row])
@@ -110,7 +115,10 @@ class PictureGrid(QListWidget):
         return np.flatnonzero(np.isin(self.rows, rows)).tolist()
 
     def select_rows(self, rows: NDArray[np.integer]) -> None:
-        """Select the pictures of rows without a signal, and scroll to the first."""
+        """Select the pictures of rows without a signal, and scroll to the first.
+
+        Rows without a picture in the grid are ignored.
+        """
         chosen = [self.item(index) for index in self.indices_of_rows(rows)]
         with QSignalBlocker(self):
             self.clearSelection()
@@ -121,7 +129,7 @@ class PictureGrid(QListWidget):
             self.scrollToItem(chosen[0])
 
     def _set_new_pictures(self, pictures: RowPictures) -> None:
-        """Show the pictures that were made so far."""
+        """Keep and show the pictures that were made so far."""
         new = {row: image for row, image in pictures[:] if row not in self._icons}
         for row, image in new.items():
             self._icons[row] = icon_with_fixed_colors(QPixmap.fromImage(image))
@@ -129,22 +137,27 @@ class PictureGrid(QListWidget):
             self.item(index).setIcon(self._icons[int(self.rows[index])])
 
     def _on_making_failed(self, error: BaseException) -> None:
+        """Drop the source of pictures, and report the error."""
         self.pictures = None
         self.failed.emit(pictures_failure_text(error))
 
     def _on_item_selection_changed(self) -> None:
+        """Call ``on_pick`` with the rows of the selected pictures."""
         indices = [index.row() for index in self.selectedIndexes()]
         self._on_pick(self.rows[indices])
 
 
 def pictures_failure_text(error: BaseException) -> str:
-    """Return a sentence on why pictures cannot be made."""
+    """Return sentences with an error's type and first 200 letters, and what to do."""
     text = " ".join(str(error).split())[:200]
     return FAILED.format(f"{type(error).__name__}: {text}")
 
 
 def scale_to_square(image: QImage, side: int) -> QImage:
-    """Return a picture scaled to fit into a square of ``side`` pixels."""
+    """Return a picture scaled up or down to fit into a square of ``side`` pixels.
+
+    Its proportions stay.  A picture of less than ``MIN_SMOOTHED`` pixels stays sharp.
+    """
     modes, size = Qt.TransformationMode, max(image.width(), image.height())
     is_fast = size < MIN_SMOOTHED
     mode = modes.FastTransformation if is_fast else modes.SmoothTransformation
@@ -152,7 +165,10 @@ def scale_to_square(image: QImage, side: int) -> QImage:
 
 
 def to_qimage(image: NDArray[Any]) -> QImage:
-    """Convert a grey (h, w) or colour (h, w, 3) picture, uint8 or 0 to 1, to Qt's."""
+    """Convert a grey (h, w) or colour (h, w, 3) picture to an image of Qt.
+
+    The picture is uint8, or has numbers from 0 to 1: others are clipped, NaN is black.
+    """
     if image.dtype != np.uint8:
         image = (255 * np.clip(np.nan_to_num(image), 0, 1)).astype(np.uint8)
     image = np.ascontiguousarray(image)

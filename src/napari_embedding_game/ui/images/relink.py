@@ -121,7 +121,9 @@ class RelinkPanel(LayerPanel):
     def open_missing_layers(self) -> None:
         """Open the files of missing layers where they still exist.
 
-        Paths on a server are not opened, since a session file may name any server.
+        These are the folder of an experiment, or the files of labels and images; each
+        file is opened once.  Paths on a server are not opened, since a session file may
+        name any server.
         """
         missing, folder = self._linked.missing, self._missing_folder()
         if folder is not None:
@@ -140,7 +142,11 @@ class RelinkPanel(LayerPanel):
                 )  # once, also where it became several layers
 
     def update_to_layers(self, event: object = None) -> None:
-        """Link layers that were missing, and unlink layers that are gone."""
+        """Unlink layers that are gone, and link fitting layers for missing ones.
+
+        The record of a layer that is gone is kept as missing.  Images whose labels are
+        gone are unlinked, too.
+        """
         linked_layers, dataset = self._linked, self._session.dataset
         linked, layers = linked_layers.current, self._viewer.layers
         if linked is not None and linked.labels not in layers:
@@ -166,7 +172,10 @@ class RelinkPanel(LayerPanel):
     # Events
 
     def _on_reading_changed(self) -> None:
-        """Note whether a new request reads the linked labels in their present state."""
+        """Note whether a new request reads the linked labels in their present state.
+
+        The present strokes of all layers count as noted.
+        """
         labels, last = self._watched, self._request
         self._request = request = self._reading.request
         if request is not None and request is not last:
@@ -176,13 +185,17 @@ class RelinkPanel(LayerPanel):
             self._is_read = is_linked and request.source.pixels is finest_pixels(labels)
 
     def _on_data_loaded(self) -> None:
-        """Drop the message on edits if the present labels were read."""
+        """Drop the message on edits if the present labels were read; refresh texts."""
         if self._is_read:
             self._edit_text = ""
         self._show_first_problem()
 
     def _read_edited_labels(self) -> None:
-        """Read the objects of edited labels again, with the same options."""
+        """Read the objects of edited labels again, with the same options.
+
+        An experiment's source is read as it is.  Of other sources images that are gone
+        are unlinked first, and the present labels replace those of the source.
+        """
         linked, read = self._linked.current, self._maps.read_result
         if read is not None and isinstance(read.source, ExperimentSource):
             self._reading.read_open_map_again(read.source, read.options)
@@ -197,7 +210,12 @@ class RelinkPanel(LayerPanel):
     def _source_with_present_labels(
         self, read: ReadResult | None, linked: ObjectLayers
     ) -> tuple[Source, ReadOptions]:
-        """Return a source with the present labels, and the options to read it."""
+        """Return a source with the present labels, and the options to read it.
+
+        A table or other source with labels is kept, and refers to the present ones.
+        Else the objects are measured as the dataset records it; what it does not record
+        has the usual value.
+        """
         options = DEFAULT_OPTIONS
         if read is not None and isinstance(read.source, MeasuredSource):
             options = read.options  # other options are for a file or a sample
@@ -216,7 +234,10 @@ class RelinkPanel(LayerPanel):
         return make_measured_source(linked, how), options
 
     def _on_linked_layers_changed(self, linked: ObjectLayers | None) -> None:
-        """Watch the linked labels for edits, and refresh."""
+        """Watch the linked labels for edits, and refresh soon.
+
+        Other labels drop the message on edits.
+        """
         labels = None if linked is None else linked.labels
         if labels is not self._watched:
             self._of_labels.close()
@@ -231,18 +252,23 @@ class RelinkPanel(LayerPanel):
         self.update_to_layers_soon()
 
     def _on_labels_data_set(self, event: object = None) -> None:
-        """Check by the strokes whether an edit was made or undone."""
+        """Check by the number of strokes whether an edit was made or undone."""
         n_strokes = count_strokes(self._watched)
         if self._strokes.setdefault(self._watched, n_strokes) != n_strokes:
             self._on_labels_edited()
 
     def _on_labels_edited(self, event: object = None) -> None:
+        """Show the message on edits, and note the present strokes."""
         self._is_read, self._edit_text = False, EDITED.format(self._watched.name)
         self._strokes[self._watched] = count_strokes(self._watched)
         self._show_first_problem()
 
     def _on_map_restored(self, saved: SavedMap) -> None:
-        """Look for the layers that the session file records, whatever it holds."""
+        """Look for the layers that the session file records.
+
+        An invalid record counts as an empty one.  Nothing is done where layers are
+        linked already, or the dataset has no objects.
+        """
         dataset, linked_layers = self._session.dataset, self._linked
         if linked_layers.current is None and dataset is not None and dataset.objects:
             linked_layers.missing, self._folder_text = ObjectLayersRecord(), ""
@@ -253,12 +279,17 @@ class RelinkPanel(LayerPanel):
             self.update_to_layers()
 
     def _on_dataset_changed(self, dataset: object) -> None:
+        """Stop opening images, and forget the missing layers of the former data."""
         self._opening.stop()
         self._linked.missing = None
         self._show_first_problem()
 
     def _link_layers(self, new: ObjectLayers) -> None:
-        """Link layers, and note edits of the labels; missing images stay missing."""
+        """Link layers, and note edits of the labels; missing images stay missing.
+
+        Newly linked labels are compared with the dataset's objects, at most
+        ``COMPARED`` of them, and the share that has changed makes the message on edits.
+        """
         linked_layers, previous = self._linked, self._linked.current
         self._strokes[new.labels] = count_strokes(new.labels)
         linked_layers.set_layers(new, linked_layers.missing)
@@ -278,7 +309,10 @@ class RelinkPanel(LayerPanel):
     # Texts
 
     def _show_first_problem(self) -> None:
-        """Show the first problem and its button, or hide the panel."""
+        """Show the first problem and its button, or hide the panel.
+
+        A new text while a layer is missing emits :attr:`layer_missed`.
+        """
         text, words, _ = self._find_problem()
         is_new = text not in ("", self.text.text())
         self.text.show_text(text, "warning")
@@ -291,7 +325,9 @@ class RelinkPanel(LayerPanel):
     def _find_problem(self) -> tuple[str, str, Callable[[], object]]:
         """Return the first problem: its sentence, its button's text, and the action.
 
-        Both texts are "" without a problem; the second also where a button cannot help.
+        A missing folder of images comes first, then missing labels or images, then
+        edited labels.  Without a problem the sentence is "".  The button's text is ""
+        where a button cannot help.
         """
         linked, layer = self._linked.current, self._missing_record
         folder = self._missing_folder()
@@ -312,7 +348,10 @@ class RelinkPanel(LayerPanel):
 
     @property
     def _missing_record(self) -> LayerRecord | None:
-        """The record of the first missing layer; None without any."""
+        """The record of the first missing layer; None without any.
+
+        It is that of the labels unless labels are linked.
+        """
         missing, linked = self._linked.missing, self._linked.current
         if missing is None or linked is None:
             return None if missing is None else missing.labels
@@ -322,7 +361,7 @@ class RelinkPanel(LayerPanel):
         return next(gone, None)
 
     def _find_candidate_image(self) -> Image | None:
-        """Return the active or last image that fits the labels, or None."""
+        """Return the active, else the uppermost unlinked image that fits, or None."""
         linked, active = self._linked.current, self._viewer.layers.selection.active
         if linked is None:
             return None
@@ -333,7 +372,7 @@ class RelinkPanel(LayerPanel):
         return active if active in fitting else next(iter(fitting[::-1]), None)
 
     def _use_as_missing_image(self, image: Image) -> None:
-        """Record an image in place of the missing one, and link it."""
+        """Record an image in place of the first missing layer, and link it."""
         missing, unknown, given = (
             self._linked.missing,
             self._missing_record,
@@ -346,7 +385,10 @@ class RelinkPanel(LayerPanel):
     # Files
 
     def _missing_folder(self) -> Path | None:
-        """Return the folder of measured images that are missing, or None."""
+        """Return the folder of measured images that are missing, or None.
+
+        None also while labels are linked, or where no folder was measured or recorded.
+        """
         dataset, missing = self._session.dataset, self._linked.missing
         is_open = missing is None or self._linked.current is not None
         if is_open or not _measured_image_names(dataset):
@@ -361,7 +403,10 @@ class RelinkPanel(LayerPanel):
             self._open_folder(Path(name))
 
     def _open_folder(self, folder: Path) -> None:
-        """Open the measured images of a folder in another thread, to be linked."""
+        """Open the measured images of a folder in another thread, to be linked.
+
+        Nothing is done without such a folder.
+        """
         if not folder.is_dir():
             return
         self._folder_text = f"Opening the images of {folder} again …"
@@ -370,7 +415,10 @@ class RelinkPanel(LayerPanel):
         self._show_first_problem()
 
     def _on_folder_opened(self, images: ExperimentImages) -> None:
-        """Show and link the images, or say that their names differ."""
+        """Add and link the images as layers, or say that their names differ.
+
+        The folder becomes the source of the open map.
+        """
         dataset = self._session.dataset
         if images.names == _measured_image_names(dataset):
             read = self._maps.read_result or ReadResult(dataset)
@@ -382,6 +430,7 @@ class RelinkPanel(LayerPanel):
         self._show_first_problem()
 
     def _on_opening_failed(self, error: BaseException) -> None:
+        """Log the error, and show its text as the message on the folder."""
         log_error("Images could not be linked again", error)
         self._folder_text = error_text(error)
         self._show_first_problem()
@@ -389,6 +438,7 @@ class RelinkPanel(LayerPanel):
     def _open_layer_file(self, layer: LayerRecord, *, is_labels: bool = False) -> None:
         """Open the file of a recorded layer, and restore its name and pixel size.
 
+        ``is_labels``: the file is opened as a mask, and replaced by a Labels layer.
         Nothing happens without a local file; an error of the reader is logged.
         """
         path, name = layer.path, layer.name
@@ -419,8 +469,9 @@ def find_object_layers(
     """Return the layers that show the objects of a record, or None.
 
     The Labels layer is the one with most matching objects, and of equals the one with
-    the recorded name.  Images are found by name or file; without recorded names they
-    are those proposed for measuring.
+    the recorded name.  None where less than ``MOSTLY`` of the objects match.  Images
+    that fit the labels are found by name or file; without recorded names they are those
+    proposed for measuring.
     """
     layers = [x for x in viewer.layers if isinstance(x, Labels)]
     ranks = [
@@ -448,7 +499,8 @@ def _find_recorded_layer(
 ) -> Image | None:
     """Return the image with the recorded name, else with the recorded file, or None.
 
-    As long as the recorded file exists, an image of another file does not count.
+    An image with both comes first.  While the recorded file exists, or is on a server,
+    an image of another file does not count.
     """
     path, records = recorded.path, {image: make_layer_record(image) for image in images}
     named = [x for x, record in records.items() if record.name == recorded.name]
@@ -460,19 +512,22 @@ def _find_recorded_layer(
 
 
 def measurement_record(dataset: Dataset | None) -> Mapping[str, Any]:
-    """Return the record of how objects were measured; empty where it is invalid."""
+    """Return the record of how objects were measured; empty if missing or invalid."""
     values = None if dataset is None else dataset.provenance.get("measured")
     return values if isinstance(values, Mapping) else {}
 
 
 def _measured_image_names(dataset: Dataset | None) -> tuple[str, ...]:
-    """Return the names of the images in a measured folder."""
+    """Return the names of the images in a measured folder; () if none was measured."""
     images = measurement_record(dataset).get("images")
     values = images if isinstance(images, list | tuple) else ()
     return tuple(str(x.get("name")) for x in values if isinstance(x, Mapping))
 
 
 def _restore_pixel_size(layer: Layer, scale: Any) -> None:
-    """Set the measured pixel size of a layer that has none."""
+    """Set the measured pixel size, along the last axes, of a layer whose scale is 1.
+
+    A ``scale`` that is no list of lengths is ignored.
+    """
     if isinstance(scale, list | tuple) and (layer.scale == 1).all():
         layer.scale = [*layer.scale[: layer.ndim - len(scale)], *scale]

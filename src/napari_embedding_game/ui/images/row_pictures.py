@@ -48,8 +48,9 @@ def make_row_pictures(
 ) -> Pictures | None:
     """Return the pictures of a dataset's rows: its own, or crops of the linked images.
 
-    Channels with a name in ``hidden_channels`` are left out.  None where there are no
-    pictures.
+    The dataset's own pictures come first.  Channels with a name in ``hidden_channels``
+    are left out of crops.  None without a dataset, or without both pictures and objects
+    of linked layers.
     """
     if dataset is None or dataset.images is not None:
         return None if dataset is None else dataset.images
@@ -67,7 +68,9 @@ def common_field_side(objects: Objects, spacing: tuple[float, float]) -> int:
     """Return the side, in pixels, of the field of view of all pictures.
 
     It is the same for all, so that a small object looks small next to a large object.
-    Nearly all objects fit; a few larger objects are cut off at the edge.
+    The share ``MAX_OBJECTS`` of the objects fits; a few larger objects are cut off at
+    the edge.  The side is at least ``MIN_PIXELS``.  ``spacing`` is the height and width
+    of a pixel, of which the lesser is 1.
     """
     first, last = np.moveaxis(objects.box_corners[objects.present], 1, 0)
     if not len(first):
@@ -90,8 +93,9 @@ def shown_channels(layers: ObjectLayers) -> list[Channel]:
 def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
     """Return the channels of an image layer with its present look.
 
-    The channels of a layer that holds several are all shown, in different colours.  A
-    layer that does not fit the labels has no channels.
+    The channels of a layer that holds several are all shown, in different colours that
+    are not the layer's, and named by their number.  A layer that does not fit the
+    labels has no channels.
     """
     if misfit_reason(layer, labels):
         return []

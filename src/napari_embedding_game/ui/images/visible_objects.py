@@ -47,11 +47,14 @@ class VisibleObjects:
         return pixels
 
     def is_on_labels(self, pixel: NDArray[np.floating]) -> bool:
-        """Return whether a pixel (x, y) is on flat labels or close to them."""
+        """Return whether a pixel (x, y) is on flat labels or close to them.
+
+        False for labels in space.
+        """
         return self._labels_position_at(pixel, EDGE_MARGIN) is not None
 
     def row_at_pixel(self, pixel: NDArray[np.floating]) -> int | None:
-        """Return the row whose object is at a pixel (x, y), or None."""
+        """Return the row whose object is at a pixel (x, y) of flat labels, or None."""
         position = self._labels_position_at(pixel)
         if position is None:
             return None
@@ -84,7 +87,7 @@ class VisibleObjects:
         """Return the position (ndim,) in the labels at a pixel (x, y), or None.
 
         ``margin_share`` is the accepted distance from the labels, as a share of their
-        longest side.
+        longest displayed side.  None for labels in space.
         """
         drawn = self.projection.position_at_pixel(pixel)
         if drawn is None:
@@ -103,7 +106,8 @@ class VisibleObjects:
         """Return the row of the object with a label at a position (ndim,), or None.
 
         Another slice may have another object with the label, and the object here may
-        have been left out of the map.
+        have been left out of the map: only objects in the slice on show count.  None
+        for label 0.
         """
         if not label:  # background, and rows without an object
             return None
