@@ -45,6 +45,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
+        """Raise :class:`_UsageError` with the message and the usage text."""
         raise _UsageError(message, self.format_usage())
 
 
@@ -55,7 +56,8 @@ class _UsageError(Exception):
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the console command and exit with its code.
 
-    ``arguments``: by default those of the process.
+    ``arguments``: by default those of the process.  Wrong arguments are printed with
+    the usage text, or with --json as one line of JSON, and the code is ``WRONG``.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -76,10 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _run_command(options: Options) -> int:
     """Run the chosen command and return its exit code.
 
-    An expected error, or Ctrl-C, is printed as one sentence.
+    An expected error, or Ctrl-C, is printed as one sentence to stderr, and with --json
+    to stdout, too: the code is then ``WRONG`` or ``INTERRUPTED``.  Options of the
+    window that are given with a command are such an error.  Other exceptions are
+    raised.
     """
 
     def tell(text: str) -> None:
+        """Print a sentence to stderr, and with --json as "error" to stdout."""
         _print_to_stderr(text)
         if getattr(options, "json", False):
             print(json.dumps({"error": text.removeprefix("Error: ")}))
@@ -106,6 +112,7 @@ def _run_command(options: Options) -> int:
 
 
 def _print_to_stderr(text: str) -> None:
+    """Print a line to stderr, as stdout is for results."""
     print(text, file=sys.stderr)
 
 
@@ -113,7 +120,11 @@ def _print_to_stderr(text: str) -> None:
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands and options."""
+    """Return the parser of all commands and options.
+
+    Each command sets ``do``, the function that runs it; without a command ``do`` is
+    :func:`_open_window`.
+    """
     parser = _Parser(
         prog="napari-embedding-game",
         description="A live, steerable map of single cells, images or texts. Without "
@@ -225,9 +236,10 @@ def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _open_window(options: Options) -> int:
-    """Open the window and return its exit code.
+    """Open the window, wait until it is closed, and return its exit code.
 
-    Options that would only fail after the run raise DataError before.
+    Raises DataError before the window opens: --sample and --file are given together,
+    the file does not exist, an output cannot be written, or Qt cannot be imported.
     """
     from napari_embedding_game.data.export.writers import check_output_path
 
@@ -261,7 +273,19 @@ def _open_window(options: Options) -> int:
 
 
 def _fit_file(options: Options) -> int:
-    """Make the map of a file, write it, and return the exit code."""
+    """Make the map of a file, write it, and return the exit code.
+
+    - With --reference the file is passed on to :func:`_fit_large_file`.
+    - A file of distances is embedded with the metric "precomputed".
+    - A perplexity too large for the rows is lowered, with a warning.
+    - After Ctrl-C the last layout is written, and the code is ``INTERRUPTED``; before
+      the first layout KeyboardInterrupt is raised.
+
+    Notes, warnings and progress are printed to stderr; a line on the result, or with
+    --json one line of JSON, to stdout.
+
+    Raises DataError or InputError: the options, file or settings cannot be used.
+    """
     source, quiet = options.source, options.quiet
     chosen = {each.name: getattr(options, each.name) for each in fields(Settings)}
     settings = Settings(**chosen).validate()
@@ -349,7 +373,14 @@ def _fit_file(options: Options) -> int:
 
 
 def _fit_large_file(chosen: Mapping[str, Any], options: Options) -> int:
-    """Fit a sample of a file and place its other rows; return the exit code."""
+    """Fit a sample of a file and place its other rows; return the exit code 0.
+
+    ``chosen``: settings by name.  Prints a warning of the run, and a line on the
+    result.
+
+    Raises DataError: the output is no .zarr, --missing or --transpose is given, or the
+    file cannot be used.
+    """
     _validate_output_path(options.source, options.out, options.force, ".zarr")
     switches = {"missing": options.missing != "error", "transpose": options.transposed}
     for name in (name for name, is_given in switches.items() if is_given):
@@ -410,8 +441,9 @@ def _print_notes(dataset: Dataset) -> None:
 def _validate_output_path(source: Path, out: Path, force: bool, *endings: str) -> None:
     """Raise DataError if the output cannot be written, before anything is computed.
 
-    ``force``: whether an existing file may be replaced. ``endings``: allowed endings of
-    the output; none for any.
+    ``force``: whether an existing file may be replaced; a .zarr folder only if it holds
+    a map and is neither the source nor a folder around it.  ``endings``: allowed
+    endings of the output; none for any.
     """
     from napari_embedding_game.data.export.writers import check_output_path
 
@@ -429,6 +461,7 @@ def _validate_output_path(source: Path, out: Path, force: bool, *endings: str) -
 
 
 def _run_state_text(snapshot: Snapshot) -> str:
+    """Return the iteration, energy and map hash of a snapshot as text."""
     of_all = f" of {snapshot.n_iter}" if snapshot.n_iter else ""
     done = f"iteration {snapshot.iteration}{of_all}"
     return f"{done}, energy {snapshot.energy:.4g}, map {snapshot.map_hash}"
@@ -443,8 +476,9 @@ def _make_result(
 ) -> EmbeddingResult:
     """Return the map as a result, with the clusters that the window would show.
 
-    ``noted``: further parameters of the result. ``n_clusters``: number of clusters;
-    None for the number that the window chooses.
+    ``noted``: further parameters of the result.  ``n_clusters``: number of clusters, or
+    fewer where fewer landmarks have points; None for the number that the window
+    chooses.
     """
     from napari_embedding_game.core.estimator import collect_fitted_parameters
     from napari_embedding_game.core.graph.edges import Edges
@@ -463,7 +497,13 @@ def _make_result(
 
 
 def _replay_session(options: Options) -> int:
-    """Replay the run of a session file; return 0 if the map is the same, else 1."""
+    """Replay the run of a session file; return 0 if the map is the same, else 1.
+
+    The data are read again from the file that the session names.  Prints a verdict, and
+    for another map which versions of packages differ.
+
+    Raises DataError: the session has no run, or the data cannot be read.
+    """
     from napari_embedding_game.core.progress import yield_with_progress
     from napari_embedding_game.data.stages import finish
     from napari_embedding_game.session.file import archive
@@ -495,7 +535,11 @@ def _replay_session(options: Options) -> int:
 
 
 def _write_notebook(options: Options) -> int:
-    """Write the map of a session file as code, and return the exit code."""
+    """Write the map of a session file as code, print the files, and return 0.
+
+    Raises DataError: the session or the data of its map cannot be read, or the output
+    cannot be written.
+    """
     from napari_embedding_game.session.file import archive
     from napari_embedding_game.session.notebook.export import write_code
 
@@ -512,7 +556,11 @@ def _write_notebook(options: Options) -> int:
 
 
 def _export_web_page(options: Options) -> int:
-    """Write a map as a web page, and return the exit code."""
+    """Write a map as a web page, print its file, and return the exit code 0.
+
+    Raises DataError: the source cannot be read, or the output has to end in .html or
+    cannot be written.
+    """
     from napari_embedding_game.session.reference.reference_map import (
         read_reference_file,
     )

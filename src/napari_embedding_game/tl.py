@@ -105,7 +105,8 @@ def embedding_game(
 ) -> AnnData | None:
     """Embed the cells of `adata` by :class:`~napari_embedding_game.EmbeddingGame`.
 
-    Results have the same names as in an .h5ad file that the window saves.
+    Results have the same names as in an .h5ad file that the window saves.  They replace
+    those of a former map under the same key.
 
     Parameters
     ----------
@@ -182,7 +183,11 @@ def embedding_game(
 
 
 def _validate_parameters(parameters: Mapping[str, Any]) -> None:
-    """Raise TypeError for a parameter that the estimator does not have."""
+    """Raise TypeError for a parameter that the estimator does not have.
+
+    The message says where a field of :class:`Settings` belongs instead, or what is
+    offered.
+    """
     offered = set(estimator.EmbeddingGame().get_params())
     for name in sorted(set(parameters) - offered):
         others = {each.name for each in fields(Settings)} - offered
@@ -193,7 +198,11 @@ def _validate_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def _validate_finite(X: Any, adata: AnnData, noted: Mapping[str, str]) -> None:
-    """Raise InputError for the first cell with missing or infinite values."""
+    """Raise InputError if a cell has missing or infinite values, naming the first one.
+
+    ``X``: space or distances; ``noted``: the keys of its origin.  Nothing is raised for
+    an ``X`` that is no table of numbers: the estimator says what is wrong with it.
+    """
     values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if values.ndim != 2 or values.dtype.kind not in "fiub":
         return  # the estimator says what they are
@@ -295,8 +304,8 @@ def map_onto_reference(
         Number of nearest reference cells on the map that vote on a label; the nearest
         has up to seven times the weight of the farthest.
     min_shared_genes : float
-        Share of the genes of the reference's components that `adata` must have, else
-        DataError; missing genes are set to the reference's mean.
+        Least share of the genes of the reference's components that `adata` must have,
+        else DataError is raised; missing genes are set to the reference's mean.
     unlike : float
         A new cell is called unlike the reference if it scores higher than all but this
         share of the reference's cells.
@@ -396,8 +405,9 @@ def compare(
     Raises
     ------
     InputError
-        The groups overlap, have fewer than 2 rows or 2 samples, or hold values that are
-        no finite numbers.
+        There is no ``X``, or no column ``samples`` in ``obs``; the groups overlap, have
+        fewer than 2 rows or 2 samples, or hold values that are no finite numbers;
+        ``method`` is unknown, or ``n_top`` below 1.
     """
     if adata.X is None:
         raise InputError("The AnnData has no X: put what is compared there.")
@@ -433,7 +443,7 @@ def stability(
     key_added: str | None = None,
     copy: bool = False,
 ) -> AnnData | None:
-    """Measure which cells keep their neighbours on the map with other seeds.
+    """Measure which cells keep their neighbours on maps from other seeds.
 
     The map of :func:`embedding_game`, or of the window, is made again with other seeds,
     and each new map is compared with it.  The map itself does not change.  Steering is
@@ -521,11 +531,12 @@ def firmness(
         smaller part.  "firm": whether this number of clusters is firm.  "p":
         probability that as many cells are missing in a sample of one group.  "depth":
         share of the cells that are missing where the parts meet, 0 to 1.  "gap":
-        whether fewer cells are there than on both sides of it.  "p" and "depth" are NaN
-        where a part is too small to be tested.  ``attrs["suggested"]``: the coarse
-        number, which is firm and has the highest modularity over the widest range of
-        resolutions, and the fine number, the last that is firm up to resolution 1; only
-        one number where both are equal.
+        whether fewer cells are there than on both sides of it.  Where a part is too
+        small to be tested, "firm" and "gap" are False, and "p" and "depth" are NaN.
+        ``attrs["suggested"]``: the coarse number, which is firm and has the highest
+        modularity over the widest range of resolutions, and the fine number,
+        the last that is firm up to resolution 1; only one number where both are
+        equal, and () where no number is firm.
     """
     key, at = _require_map_keys(adata, key_added)
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
@@ -581,7 +592,7 @@ def are_two(
     Raises
     ------
     InputError
-        The groups overlap, or are no masks of the cells.
+        The groups overlap, are no masks of the cells, or have too few cells.
     """
     first, second = _to_mask(adata, inside), _to_mask(adata, outside)
     if (first & second).any():
@@ -594,9 +605,11 @@ def are_two(
 def _to_mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
     """Return a mask as a bool array in the order of the cells, (n_obs,).
 
-    ``given``: array or Series; a Series indexed by cell names is put in their order.
+    ``given``: array or Series.  A Series indexed by cell names is put in their order; a
+    Series indexed by 0, 1, 2 ... is taken as it is.
 
-    Raises InputError: the mask has missing or other values, or another length.
+    Raises InputError: the mask has missing or other values, another length, or an index
+    with repeated names.
     """
     names = adata.obs_names
     index = given.index if isinstance(given, pd.Series) else names
@@ -630,9 +643,12 @@ def _find_input(
 ) -> tuple[Any, int, dict[str, str]]:
     """Return the matrix to embed, its number of neighbours, and the keys of its origin.
 
-    The matrix is a space (n_obs, D), or sparse distances between neighbours.
+    The matrix is a space (n_obs, D), or sparse distances between neighbours (n_obs,
+    n_obs).  Without ``use_rep`` and ``neighbors_key`` the graph "neighbors" of ``uns``
+    is used if there is one, else the default space, with 15 neighbours.
 
-    Raises InputError: both keys are given, or there is no such graph.
+    Raises InputError: both keys are given, ``use_rep`` is a graph, or there is no such
+    graph.  Raises DataError: there is no such space.
     """
     if use_rep is not None and neighbors_key is not None:
         raise InputError(
@@ -659,7 +675,13 @@ def _find_input(
 
 
 def _find_input_of_map(adata: AnnData, key: str) -> Any:
-    """Return the matrix from which a map was made: a space, or sparse distances."""
+    """Return the matrix from which a map was made: a space, or sparse distances.
+
+    ``key``: key of the map's record in ``uns``, which names the graph or the space.  A
+    space that the AnnData lacks is searched again by its noted name.
+
+    Raises InputError or DataError: there is no such graph or space.
+    """
     noted = adata.uns[key]["parameters"]
     if "neighbors_key" in noted:
         return _find_input(adata, None, noted["neighbors_key"])[0]
@@ -675,11 +697,12 @@ def _find_input_of_map(adata: AnnData, key: str) -> Any:
 
 
 def _read_space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
-    """Return a space, (n_obs, D), and its name.
+    """Return a space, (n_obs, D), and its full name.
 
     ``use_rep``: name of the space; None for the default space.
 
-    Raises InputError: the name is of a graph of neighbours.
+    Raises InputError: the name is of a graph of neighbours.  Raises DataError: there is
+    no such space.
     """
     root = spaces.root_from_anndata(adata)
     space = spaces.choose_space(root, use_rep, "The AnnData")
@@ -696,7 +719,11 @@ def _read_space_and_metric(
 ) -> tuple[Any, str]:
     """Return a space, by default that of a map, and the metric of the map.
 
-    ``noted``: the record of the map in ``uns``; {} for no map.
+    ``noted``: the record of the map in ``uns``; {} for no map.  The default space is
+    used if the map was made of a graph, or its space is gone.  The metric is
+    "euclidean" where there is no map, or one of a graph.
+
+    Raises InputError or DataError: as :func:`_read_space`.
     """
     if noted and use_rep is None:
         use_rep = reference_map.find_space_of_map(adata, noted)
@@ -705,7 +732,10 @@ def _read_space_and_metric(
 
 
 def _to_matrix(X: Any) -> Any:
-    """Return a table, or an element of a file, as an array or sparse matrix."""
+    """Return a table, or an element of a file, as an array or sparse matrix.
+
+    Missing values of a table become NaN.  Raises DataError: it cannot be read.
+    """
     if hasattr(X, "to_numpy"):
         return X.to_numpy(float, na_value=float("nan"))
     return read_element(X, "The AnnData", "its X")
@@ -732,8 +762,11 @@ def _write_map(
 ) -> None:
     """Write a map, its clusters and its record into `adata`, replacing a former map.
 
-    ``parts``: the values of ``_WRITTEN`` by name. ``clusters`` (n_obs,): cluster of
-    each cell. ``parameters``: for the record in ``uns``.
+    Former columns of a map under the same key and the colours of its clusters are
+    removed.  Diagnostics that are None, or NaN for all cells, get no column.
+
+    ``parts``: the values of ``_WRITTEN`` by name.  ``clusters`` (n_obs,): cluster of
+    each cell.  ``parameters``: for the record in ``uns``.
     """
     key, at = _result_keys(key_added)
     old_columns = [f"{key}_{name}" for name in MAP_COLUMNS]

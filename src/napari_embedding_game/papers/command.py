@@ -12,7 +12,7 @@ _VERDICTS = {True: "passed", False: "NOT PASSED", None: "not judged"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to its parser."""
+    """Add the options of ``reproduce`` to its parser, and set the parser's epilog."""
     parser.epilog = (
         "Ends with code 0 where all criteria are met, else with 1. After an "
         "interruption the same command goes on where it stopped."
@@ -28,9 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_reproduce_command(options: argparse.Namespace) -> int:
-    """Run a reproduction, or list all reproductions; return the exit code.
+    """Run a reproduction and print its tables and checks; return the exit code.
 
-    The code is 0 where all criteria are met, ``NOT_PASSED`` or ``INTERRUPTED``.
+    With ``options.list``, or without a name, all reproductions are printed instead.
+    ``options.quiet`` prints nothing but errors.  The code is 0 where all criteria are
+    met, ``NOT_PASSED``, or after Ctrl-C ``INTERRUPTED``: finished computations are
+    kept.
     """
     from napari_embedding_game.core.settings import Settings
     from napari_embedding_game.papers.reproductions import frame, inputs, table

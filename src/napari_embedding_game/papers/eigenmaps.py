@@ -90,8 +90,9 @@ def variable_radius_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
 def count_variable_neighbors(scale: Vectors, n_neighbors: int, n_points: int) -> Any:
     """Return the number of neighbours of each point in VRLE, (N,) intp.
 
-    It is 1 + R exp(1 / A_i) / Z with R = ``n_neighbors``, at most ten times the mean.
-    ``scale`` (N,): :func:`compute_local_scales`.
+    It is 1 + R exp(1 / A_i) / Z with R = ``n_neighbors``, rounded down, at most ten
+    times the mean and N - 1.  Z makes R the mean of the second term.  ``scale`` (N,):
+    A, see :func:`compute_local_scales`; ``n_points``: N.
     """
     shares = np.exp(1 / scale - (1 / scale).max())  # the same after division by Z
     radius = 1 + n_neighbors * shares / shares.mean()
@@ -104,7 +105,9 @@ def eigenmap(
 ) -> Vectors:
     """Return the bottom eigenvectors of D - W, (N, d), components side by side.
 
-    ``weights`` (N, N): W; ``X`` (N, D): rows, by which components are arranged.
+    ``weights`` (N, N): W; ``X`` (N, D): rows, by which the components of the graph are
+    arranged.  Each component has its own eigenvectors; where it has too few rows for d
+    of them, further coordinates are 0.
     """
     matrix = sparse.csr_matrix(laplacian(weights), dtype=np.float64)
     n_connected, component = connected_components(weights, directed=False)
@@ -127,7 +130,10 @@ def _compute_start(
     n_neighbors: int,
     random_state: int,
 ) -> Vectors:
-    """Return the eigenmap of ``X`` (N, D) by the weights of ``weigh``, (N, d)."""
+    """Return the eigenmap of ``X`` (N, D) by the weights of ``weigh``, (N, d).
+
+    ``weigh``: takes ``X`` and ``n_neighbors``, and returns weights (N, N).
+    """
     return eigenmap(weigh(X, n_neighbors), X, n_components, random_state)
 
 
@@ -142,7 +148,12 @@ ale, vrle = (
 def _find_bottom_eigenvectors(
     matrix: sparse.csr_matrix, n_components: int, random_state: int
 ) -> Vectors:
-    """Return the eigenvectors of the smallest eigenvalues without the first, (n, d)."""
+    """Return the eigenvectors of the smallest eigenvalues without the first, (n, d).
+
+    ``matrix`` (n, n): Laplacian of a connected graph.  Fewer than d are returned for n
+    <= d.  The solver depends on n: dense, by factors, or above ``_FACTORED_ROWS``
+    lobpcg, which may end without convergence after ``_ITERATIONS``.
+    """
     n = matrix.shape[0]
     count = min(n_components + 1, n)
     if n < max(_DENSE_ROWS, 4 * count):

@@ -30,7 +30,10 @@ Learner = Generator[Action, tuple[float, Action], None]
 
 
 def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
-    """FTL (Alg. 4): yield ``first``, then the best answer to the mean of all rounds."""
+    """FTL (Alg. 4): yield ``first``, then the best answer to the mean of all rounds.
+
+    The mean is of the other player's actions, weighted by the rounds' weights.
+    """
     action, total, mean = first, 0.0, 0.0
     while True:
         weight, loss = yield action
@@ -42,7 +45,11 @@ def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
 def follow_the_regularized_leader(
     start: Action, step: float, project: Projection = lambda z: z
 ) -> Learner:
-    """FTRL (Alg. 4): yield the minimum of sum of losses + |z - start|^2 / (2 step)."""
+    """FTRL (Alg. 4): yield the minimum of sum of losses + |z - start|^2 / (2 step).
+
+    The sum is over all rounds so far, weighted; the first action is ``start``.  Each
+    action is mapped to an allowed one by ``project``.
+    """
     losses = 0.0
     while True:
         weight, loss = yield project(start - step * losses)
@@ -63,7 +70,11 @@ def best_response(answer: Answer, first: Action = None) -> Learner:
 def mirror_descent(
     start: Action, step: float, project: Projection = lambda z: z
 ) -> Learner:
-    """OMD (Alg. 5): yield ``start``, then step from each action against its loss."""
+    """OMD (Alg. 5): yield ``start``, then step from each action against its loss.
+
+    A step is minus ``step`` times the weight of the round times the loss.  The result
+    is mapped to an allowed action by ``project``.
+    """
     action = start
     while True:
         weight, loss = yield action
@@ -73,7 +84,10 @@ def mirror_descent(
 def optimistic_descent(
     start: Action, step: float, project: Projection = lambda z: z
 ) -> Learner:
-    """Optimistic OMD: as OMD, but expect the loss to change as it did last (Wang)."""
+    """Optimistic OMD: as OMD, but expect the loss to change as it did last (Wang).
+
+    The step is against 2 loss - last loss; the first step is that of OMD.
+    """
     action, last = start, None
     while True:
         weight, loss = yield action

@@ -36,6 +36,7 @@ def gradient_pca(
     rows = to_centred_operator(X)
 
     def gradient(U: Matrix) -> Matrix:
+        """Return the gradient of f at ``U`` (D, k), scaled to norm 1."""
         CU = rows.T @ (rows @ U)
         slope = 2 * (CU @ (U.T @ U) + U @ (U.T @ CU) - 2 * CU)  # Theorem 1.7
         return np.asarray(slope / max(float(np.linalg.norm(slope)), 1e-300))
@@ -50,7 +51,11 @@ def gradient_pca(
 def random_projection(
     X: Any, n_components: int, n_neighbors: int, random_state: int
 ) -> Matrix:
-    """Return rows (N, D) projected on normally distributed directions, (N, d)."""
+    """Return rows (N, D) projected on normally distributed directions, (N, d).
+
+    There are at most D directions; further columns are filled up.  ``n_neighbors`` is
+    not used, but all starts have it.
+    """
     from sklearn.random_projection import GaussianRandomProjection
 
     n = min(n_components, X.shape[1])
@@ -59,7 +64,10 @@ def random_projection(
 
 
 def to_centred_operator(X: Any) -> LinearOperator:
-    """Return the centred rows as a linear operator, so that X may be sparse."""
+    """Return the rows less their mean as a linear operator (N, D).
+
+    ``X`` (N, D) may be sparse, as the operator does not make it dense.
+    """
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).reshape(1, -1)
     ones = aslinearoperator(np.ones((X.shape[0], 1)))
     return aslinearoperator(X) - ones @ aslinearoperator(mean)

@@ -34,7 +34,9 @@ def reconstruction_weights(X: Any, indices: NDArray[np.integer]) -> NDArray[np.f
     """Return the w that minimise |x_i - sum_j w_ij x_j|^2, (N, K) float32.
 
     Each row of w sums to 1.  ``X`` (N, D): array or sparse matrix; ``indices`` (N, K):
-    the neighbours j of each row.
+    the neighbours j of each row.  Local Gram matrices are regularised by
+    ``REGULARIZATION``.  Rows are computed in blocks of at most ``_BLOCK_NUMBERS``
+    values.
     """
     n, k = indices.shape
     weights = np.empty((n, k), np.float32)

@@ -57,9 +57,10 @@ class Step(NamedTuple):
 
 
 def make_point_energy(objective: AllPairs) -> Energy:
-    """Return a function of the points alone: energy and gradient of an objective."""
+    """Return a function of points (N, d): the objective's energy and its gradient."""
 
     def energy_of(y: Points) -> tuple[float, Points]:
+        """Return the energy of points, and its gradient (N, d)."""
         points = torch.from_numpy(y)
         # A single landmark, as few as possible: it has no effect on all pairs.
         energy, gradient, _ = objective.energy_and_gradients(points, points[:1])
@@ -81,8 +82,9 @@ def scale_tolerance(objective: AllPairs) -> float:
 def line_search(energy_of: Energy, begin: Step, direction: Points) -> Step | None:
     """Halve the step until the energy meets Armijo's condition; None if it never does.
 
-    ``begin``: the step to start from, with its gradient and first length;
-    ``direction`` (N, d).
+    ``begin``: the step to start from, with its gradient and first length; ``direction``
+    (N, d).  At most ``_MAX_TRIALS`` lengths are tried.  The returned step has the
+    gradient at the new points, and the first length of the next search.
     """
     slope, length = float(np.vdot(begin.gradient, direction)), begin.length
     for trial in range(_MAX_TRIALS):
@@ -103,8 +105,9 @@ def minimize_by_spectral_direction(
 ) -> Iterator[Step]:
     """Minimise an objective along spectral directions; yield the start and each step.
 
-    ``layout`` (N, d) is not changed.  ``spectral_direction``: that of the objective's
-    edges, computed by default.
+    It ends after ``max_iter`` steps, after a step that lowers the energy by less than
+    the tolerance, or where no step lowers it.  ``layout`` (N, d) is not changed.
+    ``spectral_direction``: that of the objective's edges, computed by default.
     """
     energy_of, least = make_point_energy(objective), scale_tolerance(objective)
     spectral_direction = spectral_direction or SpectralDirection(objective.forces.edges)
@@ -131,8 +134,10 @@ def minimize_by_homotopy(
 ) -> Iterator[Step]:
     """Minimise for ``n_steps`` values of lambda, from ``WEAKEST`` of its value to 1.
 
-    Noise is added to the layout before each minimisation.  Yields the start and each
-    step; ends after ``max_iter`` steps.
+    Random noise is added to the layout (N, d) before each minimisation, except along
+    axes where the start has no width.  Yields the start and each step; ends after
+    ``max_iter`` steps, even before the full lambda.  Neither ``objective`` nor
+    ``layout`` is changed.
     """
     spectral_direction, y = SpectralDirection(objective.forces.edges), layout
     rng, under = np.random.default_rng(objective.random_state), copy(objective)

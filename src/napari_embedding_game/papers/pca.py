@@ -110,7 +110,10 @@ def iterate_pca_descent(
 
 
 def pca_gradient(X: Any, y: Layout) -> Layout:
-    """Return the gradient -4 C (G_X - G_Y) C Y at ``y`` (N, d), in time linear in N."""
+    """Return the gradient -4 C (G_X - G_Y) C Y at ``y`` (N, d), (N, d).
+
+    ``X`` (N, D) need not be centred.  The time is linear in N.
+    """
     y = _centre_columns(y)
     # The data need not be centred: as y has mean 0, X^T y is X_c^T y.
     return -4 * (_centre_columns(X @ (X.T @ y)) - y @ (y.T @ y))
@@ -129,7 +132,8 @@ def low_rank_rows(X: Any, rank: int, rng: np.random.Generator) -> Layout:
     """Return rows B (N, rank) such that B B^T approximates C G_X C (Lemma 3).
 
     B is computed by random projection and power iterations (Halko, Martinsson and
-    Tropp, 2011).
+    Tropp, 2011).  It has fewer columns where ``X`` (N, D) has fewer rows or columns.
+    Columns have mean 0, and are sorted by falling length.
     """
     width = min(rank + _OVERSAMPLING, *X.shape)
     basis = rng.normal(size=(X.shape[0], width))
@@ -168,9 +172,9 @@ def make_row_edges(graph: NeighborGraph, X: Any) -> RowEdges:
 def compute_layouts(problem: Problem, settings: Settings) -> Layouts:
     """Return the layouts of a descent to the principal components, ``SPREAD`` wide.
 
-    The layouts end when no axis changes by more than ``SETTLED``, or with a warning
-    after the iterations of the settings.  InputError: the edges are no
-    :class:`RowEdges`.
+    It begins at the problem's layout.  The layouts end when no axis changes by more
+    than ``SETTLED``, or with a warning after the iterations of the settings.
+    InputError: the edges are no :class:`RowEdges`.
     """
     if not isinstance(problem.edges, RowEdges):
         raise InputError(
@@ -186,7 +190,12 @@ def compute_layouts(problem: Problem, settings: Settings) -> Layouts:
 
 
 def _iterate_states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
-    """Yield the state of each layout until the axes settle or after ``most`` steps."""
+    """Yield the state of each layout until the axes settle or after ``most`` steps.
+
+    ``rows`` (N, D): the data, for the energy.  Layouts are scaled to ``SPREAD``.  Axes
+    are compared every ``_LOOK_EVERY`` steps; empty axes count as settled.  The last
+    state has a warning if the axes have not settled.
+    """
     before: Any = np.nan
     unit, has_settled = 0.0, False
     for iteration, y in enumerate(steps):

@@ -56,12 +56,16 @@ def minimize_by_pressured_points(
     max_iter: int = MAX_ITER,
     spectral_direction: SpectralDirection | None = None,
 ) -> Iterator[Step]:
-    """Minimise an objective with heights of pressured points; yield each step.
+    """Minimise an objective with heights of pressured points; yield start and steps.
 
-    Steps follow spectral directions.  The minimiser ends when no point has a height and
-    the energy falls by less than the tolerance, or after ``max_iter`` iterations.  The
-    energy of a step is that of the map without heights, which may rise.  ``layout``
-    (N, d); ``spectral_direction``: that of the objective's edges, computed by default.
+    Steps follow spectral directions.  The penalty mu on heights rises when the energy
+    falls by less than the tolerance, or after ``_MAX_PER_MU`` iterations.  The
+    minimiser ends when the energy falls by less than the tolerance and no point has a
+    height, or after ``max_iter`` iterations.
+
+    A yielded step has the points without heights and the energy of this map, which may
+    rise.  ``layout`` (N, d) is not changed; ``spectral_direction``: that of the
+    objective's edges, computed by default.
     """
     spectral_direction = spectral_direction or SpectralDirection(objective.forces.edges)
     lifted, least = (
@@ -96,7 +100,11 @@ def minimize_by_pressured_points(
 
 
 class LiftedEnergy:
-    """The energy of points and heights, with the penalty mu h^2 on heights."""
+    """The energy of points and heights, with the penalty mu h^2 on heights.
+
+    ``degrees`` (N,): sum of the weights of each point's edges.  ``mu`` is 0 at first,
+    and may be set.
+    """
 
     def __init__(self, objective: AllPairs, degrees: Array) -> None:
         self.mu = 0.0
@@ -105,18 +113,23 @@ class LiftedEnergy:
         self._degrees = degrees
 
     def __call__(self, x: Points) -> tuple[float, Points]:
-        """Return the energy of points and heights (N, d + 1), and its gradient."""
+        """Return the energy of points with heights, and its gradient, (N, d + 1).
+
+        ``x`` (N, d + 1): positions, and heights in the last column.
+        """
         energy, gradient = self._energy_of(x)
         heights = x[:, -1].astype(np.float64)
         gradient[:, -1] += (2 * self.mu * heights).astype(x.dtype)
         return energy + self.mu * float(heights @ heights), gradient
 
     def update_heights(self, x: Points, free: Mask) -> tuple[float, Points, Mask]:
-        """Give heights to newly pressured points, and set other heights to 0.
+        """Give heights to newly pressured points; set points no longer pressured to 0.
 
-        ``x`` (N, d + 1): points and heights, not changed; ``free`` (N,): the points
-        pressured so far.  Returns the energy of the map without heights, the points
-        with new heights, and the pressured points (N,).
+        Points that stay pressured keep their heights.  ``x`` (N, d + 1): points and
+        heights, not changed; ``free`` (N,): the points pressured so far.
+
+        Returns the energy of the map without heights, the points with new heights (N, d
+        + 1), and which points are pressured now (N,) bool.
         """
         y = np.ascontiguousarray(x[:, :-1])
         push, total = self._repulsion_slopes_and_sum(y)
@@ -157,10 +170,12 @@ class LiftedEnergy:
 
 @njit(**OPTIONS)
 def _write_repulsion_slopes(begin, end, k, v, y, z, push, sums):
-    """Write -sum_j v_ij k'(|y_i - y_j|^2), j != i, and the sum of v_ij k of each chunk.
+    """Write slopes of the repulsion at points, and sums of the kernel, for some chunks.
 
-    The first is paper 4's d-, written to ``push`` (N,).  ``v``: weights (N, N), or
-    empty for weights of 1; ``z``: the columns of ``y``.
+    - ``push`` (N,): -sum_j v_ij k'(|y_i - y_j|^2) over j != i is written, paper 4's d-.
+    - ``sums`` (chunks,): the sum of v_ij k of each chunk of points is written.
+    - ``v``: weights (N, N), or empty for weights of 1.
+    - ``y`` (N, d): points; ``z`` (d, N): the columns of ``y``.
     """
     for c in range(begin, end):
         s = np.empty(y.shape[0], y.dtype)

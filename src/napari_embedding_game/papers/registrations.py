@@ -35,10 +35,14 @@ and factoring the Laplacian 13 s, which cannot be stopped (b9dd4b2)."""
 def _import_when_called(
     function: str, package: str | None = __package__
 ) -> Callable[..., Any]:
-    """Return a function that imports "module.function" of ``package`` when called."""
+    """Return a function that imports "module.function" of ``package`` when called.
+
+    It passes its arguments on to the imported function.
+    """
     module, name = function.rsplit(".", 1)
 
     def call(*values: Any, **named: Any) -> Any:
+        """Import the function, call it, and return its result."""
         return getattr(import_module(f".{module}", package), name)(*values, **named)
 
     return call

@@ -20,7 +20,11 @@ class SampledLandmarks(Objective):
 
     @cached_property
     def sampled_points(self) -> Tensor:
-        """Numbers of the points that are landmarks (L,), ascending."""
+        """Numbers of the points that are landmarks (L,), ascending.
+
+        They are drawn once, at random by the objective's seed; all points if L is
+        larger.
+        """
         n = self.forces.edges.n_points
         rng = np.random.default_rng(self.random_state)
         sampled = rng.choice(n, size=min(self.n_landmarks, n), replace=False)
@@ -29,7 +33,8 @@ class SampledLandmarks(Objective):
     def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums:
         """Return the repulsive sum with its gradients, and the attraction's gradient.
 
-        ``landmarks`` (L, d) copy some of the ``points`` (N, d).
+        ``landmarks`` (L, d) are copies of the sampled ``points`` (N, d), which are read
+        instead; so the gradient of the landmarks is 0.
         """
         total, repulsion, pull = self.forces.repulsion_between(
             points, points.detach()[self.sampled_points]
@@ -43,10 +48,10 @@ class SampledLandmarks(Objective):
         return Sums(attraction, weight * total, repulsion, weight, still)
 
     def update_landmarks(self, points: Tensor, landmarks: Tensor) -> None:
-        """Move ``landmarks`` (L, d), in place, to their points."""
+        """Move ``landmarks`` (L, d), in place, to the sampled points."""
         with torch.no_grad():
             landmarks.copy_(points[self.sampled_points])
 
     def repulsion_field(self, points: Tensor, landmarks: Tensor) -> RepulsionField:
-        """Return the repulsion of a point that is no landmark, as a mean of samples."""
+        """Return the repulsion field of all ``points``, the mean over drawn samples."""
         return self._make_field(points, 1.0, points, landmarks, share=1.0)

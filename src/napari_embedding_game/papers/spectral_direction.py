@@ -27,7 +27,8 @@ _CG_TOLERANCE = 0.1
 class SpectralDirection:
     """Descent directions for points, and for heights above the map.
 
-    All weights of ``edges`` must be at least 0, or the Hessian is not positive.
+    All weights of ``edges`` must be at least 0, or the Hessian is not positive.  The
+    Hessian, a dense (N, N) matrix, is factored when the object is made.
     """
 
     def __init__(self, edges: Edges) -> None:
@@ -53,9 +54,10 @@ class SpectralDirection:
     ) -> Array:
         """Return the descent direction of heights (N,), 0 for points that are not free.
 
-        The Hessian of attraction and penalty mu h^2 changes with ``free`` (N,), so that
-        a few conjugate gradient steps are used, which give a descent direction however
-        early they end.
+        ``gradient`` (N,): of the heights; ``free`` (N,): pressured points.  The Hessian
+        of attraction and penalty mu h^2 changes with ``free``, so that at most
+        ``_CG_STEPS`` conjugate gradient steps are used, which give a descent direction
+        however early they end.
         """
         direction = np.zeros(len(gradient))
         chosen = np.flatnonzero(free)

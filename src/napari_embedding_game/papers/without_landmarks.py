@@ -44,8 +44,8 @@ def minimize_and_release_stuck_points(
 ) -> Iterator[Step]:
     """Minimise by the spectral direction, then by pressured points; yield each step.
 
-    Where pressured points end at a higher energy, the last step is the end of the
-    spectral direction.  ``max_iter``: iterations of both together.
+    ``max_iter``: iterations of both together.  Where pressured points end at a higher
+    energy, the end of the spectral direction is yielded once more as the last step.
     """
     spectral_direction, left = SpectralDirection(objective.forces.edges), max_iter
     for stuck in minimize_by_spectral_direction(
@@ -66,7 +66,11 @@ def minimize_and_release_stuck_points(
 def _prepare_layouts(
     descend: Callable[..., Iterator[Step]], problem: Problem, settings: Settings
 ) -> Layouts:
-    """Return the layouts of a minimiser for a problem, with the objective."""
+    """Return the layouts of a minimiser for a problem, with the objective.
+
+    ``descend``: the minimiser.  Without ``settings.max_iter`` the minimiser's own limit
+    holds.  InputError: the settings are invalid, or the points too many.
+    """
     settings.validate()
     validate_point_count(settings, len(problem.layout))
     method, edges = get_method(settings.method), problem.edges
@@ -79,7 +83,11 @@ def _prepare_layouts(
 
 
 def _iterate_states(steps: Iterator[Step], most: int | None) -> Iterator[State]:
-    """Yield a state for each step; warn where ``most`` steps do not reach lambda."""
+    """Yield a state for each step of a minimiser.
+
+    A step under a part of lambda (energy NaN) has no energy.  The last of ``most``
+    iterations has a warning if it is such a step.
+    """
     for iteration, step in enumerate(steps):
         is_part = math.isnan(step.energy)
         yield State(

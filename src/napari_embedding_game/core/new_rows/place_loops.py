@@ -51,9 +51,12 @@ def _read_potential(x, potential, low, spacing, gradient):
 
 @njit(**OPTIONS)
 def _energy_and_stiffness(f, k, x, positions, weights, field, scratch, gradient):
-    """Return E at x and the stiffness of its edges; write the gradient of E (d,).
+    """Return E at ``x`` (d,) and the stiffness of its edges, and write E's gradient.
 
-    The stiffness is the sum of |2 w_m f'|.  ``field``: see :func:`place_rows`.
+    ``positions`` (M, d), ``weights`` (M,): ends and weights of the edges; ``gradient``
+    (d,): written, 0 in a dimension where the area of ``field`` has no width.  The
+    stiffness is the sum of |2 w_m f'|, at least 1e-30.  ``f``, ``k``, ``field``: see
+    :func:`place_rows`; ``scratch`` is overwritten.
     """
     strength, sources, potential, low, high, spacing = field
     single, pushes = scratch

@@ -53,13 +53,16 @@ RANKS = {FULL: None, "rank 100": 100, "rank 10": 10, "rank 3": 3}
 def measure_pca_descent(X: Vector, rank: int | None, seed: int) -> dict[str, Any]:
     """Descend to PCA by a gradient of a rank, and measure it at ``EPOCHS``.
 
-    Returns "distance": distances from PCA; "cosine": cosines between the full gradient
-    and that of the rank; "layout": the last layout.
+    ``X`` (N, D); ``rank``: rank of the rows that attract, None for ``X`` itself.
+
+    Returns "distance": distances from PCA, one for each epoch; "cosine": cosines
+    between the full gradient and that of the rank; "layout": the last layout (N, 2).
     """
     left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     components = left[:, :2] * singular[:2]
 
     def distance(y: Vector) -> float:
+        """Return the relative distance from PCA, after the best orthogonal map."""
         turn, _ = orthogonal_procrustes(y, components)
         return float(np.linalg.norm(y @ turn - components) / np.linalg.norm(components))
 
@@ -91,6 +94,7 @@ def compare_pca_descents(inputs: Inputs, run_cached: CachedRunner) -> Result:
     ranks = {k: v for k, v in RANKS.items() if v is None or v <= min(X.shape)}
 
     def compute(name: str) -> dict[str, Any]:
+        """Return the measures of a rank by its name in ``RANKS``, and the labels."""
         return {
             **measure_pca_descent(X, ranks[name], inputs.random_state),
             "labels": labels,
@@ -130,7 +134,11 @@ NEAR = 0.03
 def embed_and_measure_digits(
     inputs: Inputs, n_points: int, n_iter: int, begin: Any, method: str
 ) -> dict[str, Any]:
-    """Play a method from a start; return measures ("row"), layout and labels."""
+    """Play a method from a start; return measures ("row"), layout and labels.
+
+    ``n_points`` random digits are played for ``n_iter`` iterations with the method's
+    own affinity.  ``begin``: name of the start.
+    """
     X, labels = load_digits(inputs, n_points)
     settings = Settings(
         method=method,
@@ -193,15 +201,20 @@ CPU = torch.device("cpu")
 
 
 def make_umap_gradient(fuzzy: Edges) -> Gradient:
-    """Return a function: layout (N, 2) -> expected gradient of an epoch of UMAP.
+    """Return a function that computes the expected gradient of an epoch of UMAP.
 
-    2 sum_j w_ij grad f_ij  +  5 deg_i / N  sum_k grad k_ik,  up to a factor.
+    It takes a layout (N, 2) and returns, up to a factor,
+
+    2 sum_j w_ij grad f_ij  +  5 deg_i / N  sum_k grad k_ik,  (N, 2).
+
+    ``fuzzy``: UMAP's memberships.
     """
     umap = get_method("umap")
     forces = CompiledForces(fuzzy, umap.attraction, umap.kernel)
     degree = torch.from_numpy(np.asarray(fuzzy.to_csr_matrix().sum(axis=1))).float()
 
     def expected(layout: Map) -> Map:
+        """Return the expected gradient (N, 2) at a layout (N, 2)."""
         y = torch.from_numpy(layout)
         _, repulsion = forces.repulsion_of_all_pairs(y)  # 2 sum_k grad k_ik
         share = NEGATIVE_SAMPLES / (2 * len(y))
@@ -211,7 +224,10 @@ def make_umap_gradient(fuzzy: Edges) -> Gradient:
 
 
 def make_lle_gradient(signed: Edges) -> Gradient:
-    """Return a function: layout -> gradient of two-kernel LLE over all pairs."""
+    """Return a function: layout (N, 2) -> gradient of two-kernel LLE over all pairs.
+
+    ``signed``: the edges of LLE.
+    """
     lle = get_method("two_kernel_lle")
     forces = CompiledForces(signed, lle.attraction, lle.kernel)
     evaluate = make_point_energy(AllPairs(forces, lle.lambda_scale(signed)))
@@ -227,8 +243,12 @@ def compare_gradients_along_run(
 ) -> list[float]:
     """Return cosines of UMAP's and LLE's gradients along a run from a random start.
 
-    ``iterations``: ascending, those of the run of ``method`` at which gradients are
-    compared.
+    - ``iterations``: ascending; gradients are compared at these, and the run ends
+      there.
+    - ``dataset_name``: "roll" for a Swiss roll, or a data set of ``inputs``, of which
+      at most ``n_points`` random rows are used.
+    - ``method``: the method whose run is followed; it does not affect which gradients
+      are compared.
     """
     seed = inputs.random_state
     rolled = dataset_name == "roll"

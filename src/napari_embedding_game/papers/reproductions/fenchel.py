@@ -61,6 +61,7 @@ def compare_linear_maps(inputs: Inputs, run_cached: CachedRunner) -> Result:
     digits = inputs.load("mnist").X
 
     def scores(draw: int, k: int) -> dict[str, float]:
+        """Return the neighbours that each map keeps of a draw, for ``k`` dimensions."""
         seed = inputs.random_state + draw
         rng = np.random.default_rng(seed)
         X = digits[rng.choice(len(digits), min(n_rows, len(digits)), replace=False)]
@@ -106,6 +107,10 @@ def unroll_and_measure(
     """Compute the eigenmap ``name`` of a roll for ``t`` neighbours, and measure it.
 
     ``X`` (N, 3): the roll; ``sheet`` (N, 2): the positions on the unrolled sheet.
+
+    Returns the number of the graph's components, the two measures of
+    :func:`compare_roll_eigenmaps`, the layout (N, 2), and as labels (N,) the positions
+    along the roll.
     """
     weights = WEIGHTS[name](X, t)
     layout = eigenmaps.eigenmap(weights, X, 2, seed)
@@ -120,7 +125,10 @@ def unroll_and_measure(
 
 
 def mean_procrustes_distance(layouts: Sequence[Map]) -> float:
-    """Return the mean Procrustes distance over all pairs of maps, 0 (same) to 1."""
+    """Return the mean Procrustes distance over all pairs of maps, 0 (same) to 1.
+
+    It is 0 for fewer than two maps.
+    """
     pairs = [procrustes(a, b)[2] for a, b in combinations(layouts, 2)]
     return float(np.mean(pairs)) if pairs else 0.0
 
@@ -206,8 +214,9 @@ def compare_descent_with_game(
 ) -> dict[str, float]:
     """Compare gradient descent with its game (Alg. 6) from 0, and with the bound.
 
-    Returns the largest difference between both, f less its minimum at the mean and at
-    the last iterate, and the bound.
+    ``problem``: see :func:`make_convex_problems`.  Returns the largest difference
+    between the iterates of both; "gap" and "last gap", f less its minimum at the mean
+    and at the last iterate of the descent; and the bound.
     """
     f, gradient, answer, minimum, slope = problem
     distance, start = float(np.linalg.norm(minimum)), np.zeros(_SHAPE[1])

@@ -26,7 +26,8 @@ def write_figure(
 
     ``maps``: dicts of "layout" (N, 2) and "labels" (N,), and optionally "landmarks" (L,
     2), "heights" (N,) for the sizes of points, and "wrong" (N,) for points with a
-    cross.  ``curves``: tables whose columns are curves over the index.
+    cross.  ``curves``: tables whose columns are curves over the index; curves replace a
+    map of the same title.  An existing file is replaced.
     """
     panels = {**maps, **curves}
     columns = max(1, min(4, len(panels)))
@@ -54,7 +55,11 @@ def _plot_map(
     wrong: Any = (),
     **more: Any,
 ) -> None:
-    """Plot at most ``_MAX_POINTS`` points of a map on axes, coloured by label."""
+    """Plot a map on axes, coloured by label, at most ``_MAX_POINTS`` random points.
+
+    Floats are coloured along a scale, other labels by 10 or 20 colours that repeat.
+    Parameters: see :func:`write_figure`; ``more`` is ignored.
+    """
     rows = np.random.default_rng(0).permutation(len(layout))[:_MAX_POINTS]
     size: Any = np.clip(8_000 / len(rows), 0.3, 5)
     if heights is not None:
@@ -78,7 +83,11 @@ def _plot_map(
 
 
 def _plot_curves(axes: Any, values: pd.DataFrame) -> None:
-    """Plot the columns of a table over its index."""
+    """Plot the columns of a table over its index.
+
+    An axis is logarithmic where all its values are positive and span more than
+    ``_WIDE``.
+    """
     x, y = values.index.to_numpy(float), values.to_numpy(float)
     axes.plot(x, y, ".-", label=list(values))
     for name, numbers in (("x", x), ("y", y)):

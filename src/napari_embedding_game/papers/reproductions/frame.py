@@ -75,7 +75,11 @@ class Reproduction(NamedTuple):
 
 
 class CachedRunner:
-    """Runs computations by name, or reads their results from the folder of a cache."""
+    """Runs computations by name, or reads their results from the folder of a cache.
+
+    ``origin``: what all results depend on, a part of the cache's keys; ``quiet``:
+    whether to show no progress bar.
+    """
 
     def __init__(self, folder: Path, origin: dict[str, Any], quiet: bool) -> None:
         memory = joblib.Memory(folder, verbose=0)
@@ -89,7 +93,11 @@ class CachedRunner:
     def __call__(
         self, compute: Callable[..., Any], keys: Iterable[Any]
     ) -> dict[Any, Any]:
-        """Return ``compute(*key)`` by key, read from the cache where possible."""
+        """Return ``compute(*key)`` by key, read from the cache where possible.
+
+        A key that is no tuple is the only argument.  Processor seconds are added to
+        ``processor_seconds``, and results with a layout to ``maps``.
+        """
         from rich.console import Console
         from rich.progress import track
 
@@ -111,7 +119,7 @@ def _compute_with_time(
 ) -> tuple[Any, float]:
     """Return the result of ``compute()``, and the processor seconds it took.
 
-    ``origin`` and ``name`` are the key of the cache.
+    ``origin`` and ``name`` are not used here: they are the key of the cache.
     """
     begin = time.process_time()
     return compute(), time.process_time() - begin
@@ -120,12 +128,14 @@ def _compute_with_time(
 def run_reproduction(
     reproduction: Reproduction, inputs: Inputs, out: Path, quiet: bool = True
 ) -> dict[str, Any]:
-    """Run a reproduction, write its results to ``out / name``, and return them.
+    """Run a reproduction, write its results to ``out / name``, and return its facts.
 
     The files are ``NAME.png`` and ``NAME.json``, which has the returned facts.
     Finished computations are cached in the folder ``parts``, so that an interrupted
-    reproduction continues when it is called again.  DataError, InputError or OSError:
-    data or folder cannot be used.
+    reproduction continues when it is called again.  The criteria of a quick run are not
+    judged, and "passed" is True.
+
+    DataError, InputError or OSError: data or folder cannot be used.
     """
     name, _, _, data, function = reproduction
     origin = {
@@ -170,20 +180,27 @@ def run_reproduction(
 
 
 def _to_records(table: pd.DataFrame) -> Rows:
-    """Return the rows of a table as dicts, with a named index as columns."""
+    """Return the rows of a table as dicts; named levels of the index become columns."""
     with_index = table.reset_index() if any(table.index.names) else table
     return list(with_index.to_dict("records"))
 
 
 def to_markdown_lines(rows: Rows) -> list[str]:
-    """Return the lines of a Markdown table, with an empty line at the end."""
+    """Return the lines of a Markdown table, with an empty line at the end.
+
+    Columns are the keys of the first row.  Without rows there is only the empty line.
+    """
     lines = [map(str, rows[0]), ["---"] * len(rows[0])] if rows else []
     lines += [map(_format_value, row.values()) for row in rows]
     return [f"| {' | '.join(line)} |" for line in lines] + [""]
 
 
 def _format_value(value: Any) -> str:
-    """Return a number with separators or four digits, and other values as text."""
+    """Return a value as text.
+
+    Floats have four digits, or from 10,000 on separators and no decimals; integers have
+    separators.
+    """
     if isinstance(value, (float, np.floating)):
         return f"{value:,.0f}" if abs(float(value)) >= 1e4 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, (int, np.integer)) else str(value)

@@ -54,7 +54,10 @@ N_CLUSTERS = 4
 
 @lru_cache(maxsize=1)
 def load_rows(inputs: Inputs, name: str) -> Any:
-    """Return a data set, with raw counts prepared by the recipe; 400 rows if quick."""
+    """Return a data set by its name in ``SETTINGS``; 400 random rows if quick.
+
+    Only the raw counts of "covid" are prepared by the recipe.  The last one is cached.
+    """
     dataset = inputs.load(name)
     if name == "covid":
         dataset = finish(apply_recipe(dataset))
@@ -84,8 +87,10 @@ def measure_tiling(layout: Map, landmarks: Map) -> dict[str, float]:
 def fit_and_measure(inputs: Inputs, name: str, fixed: str) -> dict[str, Any]:
     """Play by the paper's schedule with its lambda or lambda N, and measure the map.
 
-    ``fixed``: "lambda" or "lambda N".  Returns the measures ("row"), layout, landmarks,
-    the nearest landmark of each point, and labels.
+    ``fixed``: "lambda" to keep the paper's lambda, or "lambda N" to keep its product
+    with the number of rows.  Returns the measures ("row"), layout, landmarks, the
+    nearest landmark of each point, and labels: column "cell_type" or "label", else the
+    first.
     """
     title, n_landmarks, repulsion, n_paper = SETTINGS[name]
     dataset, n_iter = load_rows(inputs, name), 6_000
@@ -164,7 +169,11 @@ def compare_tilings(inputs: Inputs, run_cached: CachedRunner) -> Result:
 
 
 def count_labels_of_landmarks(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a row of label counts for each of the first landmarks (Figure 3)."""
+    """Yield a row of label counts for each of the first landmarks (Figure 3).
+
+    At most ``N_CLUSTERS`` landmarks with points, and the three commonest labels of
+    each.  ``result``: of :func:`fit_and_measure`.
+    """
     of_landmark = pd.Series(result["labels"]).groupby(result["nearest"])
     for landmark, labels in list(of_landmark)[:N_CLUSTERS]:
         first = labels.value_counts()[:3]
@@ -195,7 +204,8 @@ def play_with_landmark_rate(
 ) -> dict[str, Any]:
     """Play digits with a learning rate of the landmarks, and measure the map.
 
-    Returns the measures ("row"), layout, labels and landmarks.
+    ``rate``: eta_z.  The game ends after ``n_iter`` iterations, half-way through its
+    schedule.  Returns the measures ("row"), layout, labels and landmarks.
     """
     placed, (_, labels) = (
         load_digits_game_input(inputs, n_points),
@@ -291,8 +301,8 @@ def track_approximation(
     """Play with an approximation of the repulsion, and compare it with all pairs.
 
     Returns lists over the ascending ``iterations``, with the keys of
-    :func:`compare_with_all_pairs`; and layout, landmarks, labels and measures at the
-    end.
+    :func:`compare_with_all_pairs`; and at the end the layout, landmarks, labels, and
+    "distinct", "occupancy" and "accuracy" as in :func:`sweep_landmark_rates`.
     """
     edges, layout = load_digits_game_input(inputs, n_points)
     _, labels = load_digits(inputs, n_points)
@@ -327,10 +337,12 @@ def track_approximation(
 def compare_with_all_pairs(
     played: Objective, every: AllPairs, state: State
 ) -> dict[str, float]:
-    """Compare the energy and gradient that are played with all pairs at a state.
+    """Compare an approximate energy and gradient with those over all pairs at a state.
+
+    ``played``: the approximate objective; ``every``: that over all pairs.
 
     Returns "approximate" and "true", the energies; "rmse", the root mean square of the
-    difference of gradients in the points; "size", that of the true gradient.
+    difference of the gradients of the points; "size", that of the true gradient.
     """
     assert state.z is not None
     approximate, gradient, _ = played.energy_and_gradients(state.y, state.z)

@@ -24,7 +24,11 @@ _BINS, _MAX_POINTS = 64, 20_000
 def neighbor_recall(
     input_neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
 ) -> float:
-    """Return the share of input neighbours (N, K) that are neighbours on a map."""
+    """Return the share of neighbours in the data that are neighbours on a map, 0 to 1.
+
+    ``input_neighbors`` (N, K): neighbours in the data; ``embedding`` (N, d): the map,
+    whose K nearest are compared.
+    """
     map_neighbors = knn_graph(embedding, input_neighbors.shape[1]).indices
     kept = (input_neighbors[:, :, None] == map_neighbors[:, None, :]).any(axis=2)
     return float(kept.mean())
@@ -59,7 +63,9 @@ def occupancy(embedding: NDArray[np.floating]) -> float:
     """Return the share of occupied bins of a grid over a map (N, d), 0 to 1.
 
     The 64 x 64 bins cover the middle 96 % of the first two dimensions, at least a side
-    of 1.  With fewer points than bins the share is of the number of points.
+    of 1; points beyond count to the bins at the rim.  With fewer points than bins the
+    share is of the number of points.  Of large maps about ``_MAX_POINTS`` points are
+    used.  A map of one dimension has 1.
     """
     plane = embedding[:: max(1, len(embedding) // _MAX_POINTS), :2]
     if plane.shape[1] == 1:

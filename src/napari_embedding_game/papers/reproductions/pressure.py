@@ -42,7 +42,10 @@ weights and far kernels stay normal numbers, which are quicker."""
 
 
 def build_entropic_edges(X: Points, perplexity: float) -> Any:
-    """Return the edges of rows (N, D) with entropic affinities of a perplexity."""
+    """Return the edges of rows (N, D) with entropic affinities of a perplexity.
+
+    The number of neighbours is the default for this perplexity.
+    """
     settings = Settings(affinity="entropic", perplexity=perplexity)
     graph = knn_graph(X, resolve_n_neighbors(settings, len(X)))
     return build_edges(graph, "entropic", perplexity=perplexity)
@@ -70,14 +73,15 @@ def make_objective(X: Points, method: str, dtype: type = np.float32) -> AllPairs
 
 
 def sample_random_start(n_points: int, seed: int) -> Points:
-    """Return a small normally distributed start layout, (N, 2)."""
+    """Return a normally distributed start layout, (N, 2), of standard deviation 0.1."""
     return 0.1 * np.random.default_rng(seed).normal(size=(n_points, 2))
 
 
 def load_ten_objects(inputs: Inputs, most: int) -> tuple[Points, Points]:
     """Return the pictures of the first ten objects of COIL-20, and their objects.
 
-    ``most``: number of random pictures of a quick run.
+    Pictures (n, D), object numbers (n,).  ``most``: number of random pictures of a
+    quick run; otherwise all are returned.
     """
     coil = inputs.load("coil20")
     numbers = np.asarray(coil.obs["y"])
@@ -100,7 +104,10 @@ def find_ten_nearest_on_map(y: Points) -> NDArray[np.intp]:
 
 
 def are_misplaced(y: Points, labels: Points) -> Points:
-    """Return whether each point's label differs from most neighbours', (N,) bool."""
+    """Return whether most of a point's 10 nearest on the map have another label, (N,).
+
+    ``y`` (N, 2): positions; ``labels`` (N,).
+    """
     same = labels[find_ten_nearest_on_map(y)] == labels[:, None]
     return np.asarray(same.mean(axis=1) < 0.5)
 
@@ -108,7 +115,8 @@ def are_misplaced(y: Points, labels: Points) -> Points:
 def measure_recall_by_pressure(result: Measured) -> Measured:
     """Return how well the points of highest pressure are those in the wrong place.
 
-    As many points are taken by "heights" as are "wrong"; the keys are column titles.
+    As many points of highest "heights" (N,) are taken as are "wrong" (N,) bool; points
+    without pressure are no hits.  The keys of the returned dict are column titles.
     """
     heights, wrong = result["heights"], result["wrong"]
     n, m, pressured = len(wrong), int(wrong.sum()), heights > 0
@@ -126,7 +134,11 @@ def measure_recall_by_pressure(result: Measured) -> Measured:
 
 
 def _check_recalls_against_chance(table: str, results: dict[str, Measured]) -> Result:
-    """Return a table of recalls of maps by title, and checks that they beat chance."""
+    """Return a table of recalls of maps by title, and checks that they beat chance.
+
+    ``table``: title of the table; ``results``: maps with "heights" and "wrong".  Each
+    map has two checks: recall above chance, and a probability below ``LIKELY``.
+    """
     rows = [
         {"": title, **measure_recall_by_pressure(each)}
         for title, each in results.items()
@@ -146,7 +158,10 @@ def _check_recalls_against_chance(table: str, results: dict[str, Measured]) -> R
 def _minimise_and_measure(
     objective: AllPairs, start: Points, max_iter: int
 ) -> Measured:
-    """Return the layout after minimisation, and the pressure of its points."""
+    """Return the layout after minimisation, and the pressure ("heights") of its points.
+
+    The minimiser is the spectral direction from ``start`` (N, 2).
+    """
     *_, end = minimize_by_spectral_direction(objective, start, max_iter=max_iter)
     points = torch.from_numpy(end.y)
     return {
@@ -156,7 +171,12 @@ def _minimise_and_measure(
 
 
 def _measure_twisted_roll(inputs: Inputs) -> Measured:
-    """Return a minimised map of a twisted roll with pressure and wrong points."""
+    """Return a minimised map of a twisted roll with pressure and wrong points.
+
+    The map begins as the unrolled sheet with one half turned over.  Keys: "layout",
+    "heights", "wrong" (the tenth of points defined in :func:`locate_misplaced_points`),
+    and "labels", the positions along the roll.
+    """
     n_points, max_iter = (200, 50) if inputs.quick else (1_000, 1_000)
     X, sheet = make_swiss_roll(n_points, inputs.random_state)
     start = (sheet - sheet.mean(axis=0)) / sheet[:, 0].std()
@@ -170,7 +190,11 @@ def _measure_twisted_roll(inputs: Inputs) -> Measured:
 
 
 def _measure_objects(inputs: Inputs) -> Measured:
-    """Return a map of COIL-20 midway with pressure and wrong points."""
+    """Return a map of COIL-20 midway with pressure and wrong points.
+
+    Midway is after 100 iterations, or 10 if quick.  Keys: "layout", "heights", "wrong",
+    and "labels", the objects.
+    """
     X, numbers = load_ten_objects(inputs, 150)
     start = sample_random_start(len(X), inputs.random_state)
     result = _minimise_and_measure(
@@ -200,13 +224,18 @@ def locate_misplaced_points(inputs: Inputs, run_cached: CachedRunner) -> Result:
 
 
 def locate_misplaced_digits(inputs: Inputs, run_cached: CachedRunner) -> Result:
-    """Locate misplaced digits by pressure; recall and chance as for other points."""
+    """Locate misplaced digits by pressure, after 200 iterations of t-SNE.
+
+    In the wrong place are digits most of whose 10 neighbours on the map are other
+    digits.  Recall and chance: see :func:`locate_misplaced_points`.
+    """
     X, labels = load_digits(inputs, 300 if inputs.quick else 2_000)
     seed = inputs.random_state
     chosen: Any = {"approximation": "exact", "n_landmarks": 1, "max_iter": 200}
     settings = Settings(method="tsne", random_state=seed, **chosen)
 
     def tsne(_: str) -> Measured:
+        """Return the map of t-SNE with the pressure of its points, and wrong points."""
         start = sample_random_start(len(X), seed).astype(np.float32)
         (end,) = iterate_snapshots_at(
             (build_entropic_edges(X, 30.0), start), settings, [200]
@@ -249,9 +278,10 @@ def compare_minimisers(
     spectral_direction: SpectralDirection | None = None,
     names: Sequence[str] = (PP_FROM_SD, PP),
 ) -> dict[str, list[float]]:
-    """Return the energies of SD, PP from the end of SD, and PP from the start.
+    """Return the energies of each step of SD, PP from SD's end, and PP from ``start``.
 
-    ``names``: the variants of PP to run.
+    The keys are "SD" and ``names``, the variants of PP to run.  ``start`` (N, 2);
+    ``max_iter``: limit of each run; ``spectral_direction``: computed by default.
     """
     spectral_direction = spectral_direction or SpectralDirection(objective.forces.edges)
     options: Any = {"max_iter": max_iter, "spectral_direction": spectral_direction}
@@ -266,7 +296,11 @@ def compare_minimisers(
 
 
 def summarise_energies(energies: pd.DataFrame) -> pd.DataFrame:
-    """Return statistics of last energies (runs x optimisers) for each optimiser."""
+    """Return a row of statistics of last energies for each optimiser.
+
+    ``energies`` (runs x optimisers), of which ``SD`` must be one: "lower than SD"
+    counts the runs that end lower, gains are relative to SD in the same run.
+    """
     gains = 1 - energies.div(energies[SD], axis=0)
     rows = energies.agg(["mean", "std", "min", "median", "max"]).T
     rows["lower than SD"] = (energies.lt(energies[SD], axis=0)).sum()
@@ -292,11 +326,13 @@ def compare_optimisers(inputs: Inputs, run_cached: CachedRunner) -> Result:
     }
 
     def compute(title: str, run: int) -> dict[str, list[float]]:
+        """Return the energies of a run of a task, see :func:`compare_minimisers`."""
         rows, method, _ = tasks[title]
         start = sample_random_start(len(rows), seed + run)
         return compare_minimisers(make_objective(rows, method), start, max_iter)
 
     def by_homotopy(_: str) -> float:
+        """Return the last energy of the homotopy for EE of COIL-20."""
         objective, start = make_objective(X, "ee"), sample_random_start(len(X), seed)
         return run_minimiser(minimize_by_homotopy(objective, start, n_steps=n_lambdas))[
             0
@@ -344,6 +380,7 @@ def compare_random_starts(inputs: Inputs, run_cached: CachedRunner) -> Result:
     spectral_direction = cache(lambda: SpectralDirection(objective().forces.edges))
 
     def compute(seed: int) -> dict[str, list[float]]:
+        """Return the energies of SD, and of PP from SD, from the start of a seed."""
         start = sample_random_start(len(X), seed)
         return compare_minimisers(
             objective(), start, max_iter, spectral_direction(), [PP_FROM_SD]

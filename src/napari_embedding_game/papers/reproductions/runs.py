@@ -24,7 +24,7 @@ GameInput = tuple[Edges, NDArray[Any]]
 
 
 def sample_row_numbers(n_rows: int, count: int, random_state: int) -> NDArray[np.intp]:
-    """Return ``count`` random row numbers below ``n_rows``, or all, ascending."""
+    """Return ``count`` random row numbers below ``n_rows``, ascending; all of fewer."""
     if count >= n_rows:
         return np.arange(n_rows)
     rng = np.random.default_rng(random_state)
@@ -33,7 +33,10 @@ def sample_row_numbers(n_rows: int, count: int, random_state: int) -> NDArray[np
 
 @lru_cache(maxsize=2)
 def load_digits(inputs: Inputs, count: int) -> tuple[Map, NDArray[Any]]:
-    """Return ``count`` random digits (n, D) and their labels (n,)."""
+    """Return ``count`` random MNIST digits (n, D) and their labels (n,) as text.
+
+    All are returned if there are no more.  The last two calls are cached.
+    """
     dataset = inputs.load("mnist")
     rows = sample_row_numbers(len(dataset.X), count, inputs.random_state)
     return dataset.X[rows], dataset.obs.iloc[rows, 0].astype(str).to_numpy()
@@ -41,7 +44,10 @@ def load_digits(inputs: Inputs, count: int) -> tuple[Map, NDArray[Any]]:
 
 @lru_cache(maxsize=2)
 def load_digits_game_input(inputs: Inputs, count: int) -> GameInput:
-    """Return the edges and the start layout of random digits as in paper 1."""
+    """Return the edges and the start layout of random digits as in paper 1.
+
+    Edges have weight 1.  The last two calls are cached: do not change the arrays.
+    """
     settings = Settings(affinity="uniform", random_state=inputs.random_state)
     return make_game_input(load_digits(inputs, count)[0], settings)
 
@@ -66,9 +72,13 @@ def make_game_input(X: Any, settings: Settings) -> GameInput:
 def iterate_snapshots_at(
     game_input: GameInput, settings: Settings, iterations: Sequence[int]
 ) -> Iterator[Snapshot]:
-    """Play, and yield the snapshot at each of the ascending ``iterations``."""
+    """Play, and yield the snapshot at each of the ascending ``iterations``.
+
+    The game ends after the last of them.
+    """
 
     def until(done: int) -> int:
+        """Return the number of iterations from ``done`` to the next snapshot."""
         return min(stop - done for stop in iterations if stop > done)
 
     game = play(*game_input, settings, diagnose=False, frame_iterations=until)
