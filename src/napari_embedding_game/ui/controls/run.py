@@ -126,7 +126,12 @@ class RunControls(QWidget):
         self.saved.show_text(time.strftime(SAVED))
 
     def update_buttons(self, *event: object) -> None:
-        """Show the buttons that can be used in the present state, and the state."""
+        """Show the buttons that can be used in the present state, and the state's text.
+
+        Run is hidden while a run is going on or data are read; its text names a first
+        step, if one is needed.  "Continue" is shown where a stopped, failed, stale or
+        given map can be played on.
+        """
         session, state = self._session, self._session.state
         moving, has_map = state in ("running", "paused"), session.snapshot is not None
         has_data, is_alive = session.dataset is not None, moving or state == "preparing"
@@ -170,7 +175,10 @@ class RunControls(QWidget):
     # Inside
 
     def _on_run_clicked(self) -> None:
-        """Do the first step, if one is needed, and then request a run."""
+        """Do the first step, if one is needed, and then request a run.
+
+        A number that is being typed is taken over before.
+        """
         commit_typed_number()
         prepare = self._find_first_step()[1]
         if prepare is None:
@@ -179,7 +187,7 @@ class RunControls(QWidget):
             prepare(self._request_run)
 
     def _request_run(self) -> None:
-        """Request a new run from the controller."""
+        """Take over a number that is being typed, and request a new run."""
         commit_typed_number()
         self._session.play_wanted.emit(self._session.begin)
 
@@ -191,20 +199,27 @@ class RunControls(QWidget):
         add_menu_entries(self.given_maps_menu, entries)
 
     def _show_given_map(self, name: str = "") -> None:
-        """Show a map that came with the data, by default the first one."""
+        """Show a map that came with the data: request a run with the method "given".
+
+        ``name``: the name of the map; "" for the first map.
+        """
         session = self._session
         session.given_map = name or next(iter(session.given_maps))
         session.settings.choose_method("given")
         self._request_run()
 
     def _on_continue_clicked(self) -> None:
-        """Request a run that starts from the present map."""
+        """Request a run that starts from the present map.
+
+        The method "given" is replaced by "game".
+        """
         commit_typed_number()
         if self._session.settings.method == "given":
             self._session.settings.choose_method("game")
         self._session.play_wanted.emit(self._session.continue_run)
 
     def _pause_or_resume(self) -> None:
+        """Resume a paused run, else pause the run."""
         session = self._session
         (session.resume if session.state == "paused" else session.pause)()
 
@@ -216,17 +231,21 @@ class RunControls(QWidget):
     # Events
 
     def _on_file_saved(self, name: str, left_out: str) -> None:
+        """Show a saved file's name, and ``left_out``, a sentence on data it lacks."""
         self.stage.show_text(f"Saved {name}. {left_out}".strip())
 
     def _on_map_opened(self, origin: str) -> None:
-        """Show the origin of a map that was opened or looked back at."""
+        """Show the text ``origin`` of a map that was opened or looked back at."""
         self._origin = origin
         self.update_buttons()
         if self._session.snapshot is not None:
             self.stage.show_text(origin)  # also while something is selected
 
     def _on_state_changed(self, state: State) -> None:
-        """Update all for a new state; reset the progress when a run begins."""
+        """Forget the map's origin, and update the buttons for a new state of the run.
+
+        When a run begins, its progress is reset.
+        """
         self._origin = ""
         if state == "preparing":
             self._progress = None
@@ -234,7 +253,7 @@ class RunControls(QWidget):
         self.update_buttons()
 
     def _on_run_progressed(self, progress: Progress) -> None:
-        """Store the progress and move the bar to the iteration."""
+        """Store the progress, and move the bar to the iteration if there is a map."""
         self._progress = progress
         snapshot = progress.snapshot
         if snapshot is not None:
@@ -242,7 +261,10 @@ class RunControls(QWidget):
             update_progress_bar(self.bar, done, max(snapshot.n_iter, 1))
 
     def _on_compilation_changed(self) -> None:
-        """Show the progress of compilation while a run waits for it."""
+        """Show the progress of compilation while a run waits for it; update the text.
+
+        When compilation has ended, the bar of a preparing run returns to 0.
+        """
         if self._is_waiting_for_compilation:
             update_progress_bar(self.bar, *self._compilation_progress)
         elif self._session.state == "preparing":
@@ -256,7 +278,7 @@ class RunControls(QWidget):
 
     @property
     def _compilation_progress(self) -> tuple[int, int]:
-        """(number of functions whose compilation has begun, maximum of this number)."""
+        """Number of functions whose compilation has begun, and its expected maximum."""
         n_begun = self._compilation.n_begun
         return n_begun, max(n_begun, PARTS)
 
@@ -267,7 +289,12 @@ class RunControls(QWidget):
             self.stage.show_text(text)
 
     def _describe_state(self) -> str:
-        """Return a text of the state of the run or of the map; "" for none."""
+        """Return a text of the state of the run or of the map; "" for none.
+
+        The first that applies: compilation, progress, pause, writing or reading,
+        selection, the session's message ("", it is shown below), no map, and the origin
+        or end of the map.
+        """
         session, state, progress = self._session, self._session.state, self._progress
         if self._is_waiting_for_compilation:
             return COMPILING.format(*self._compilation_progress)
@@ -288,7 +315,11 @@ class RunControls(QWidget):
         return self._origin or {"stopped": STOPPED, "finished": FINISHED}.get(state, "")
 
     def _on_message_changed(self, message: str) -> None:
-        """Show a message of the session, and a button for its remedy if any."""
+        """Show a message of the session, as an error if the run failed, and its remedy.
+
+        The button changes only the settings that differ from the remedy; without such
+        settings it is hidden.
+        """
         failed, settings = self._session.state == "failed", self._session.settings
         self.message.show_text(message, "error" if failed else "warning")
         remedy = self._session.remedy.items()
@@ -301,7 +332,7 @@ class RunControls(QWidget):
 
 
 def describe_progress(progress: Progress) -> str:
-    """Return the stage of a run and the estimated time that is left."""
+    """Return the stage of a run and the estimated time left, if estimated."""
     seconds = progress.seconds_left
     if progress.snapshot is None:
         return f"{progress.stage} …"

@@ -44,9 +44,13 @@ SHARE_TIP = (
 
 
 def make_save_button(session: Session, writing: WritingTask) -> QPushButton:
-    """Return a button with a menu of formats; an entry asks for a path and saves."""
+    """Return a button with a menu of formats; an entry asks for a path and saves.
+
+    A last entry, to be ticked, leaves folder names out of the files.
+    """
 
     def save(kinds: Mapping[str, str]) -> None:
+        """Ask for a path with one of these endings, and write the map there."""
         path = ask_save_path(button, session, "map", kinds)
         if path is not None:
             writing.save(path, is_shared=shared.isChecked())

@@ -48,6 +48,7 @@ class SelectionControls(QWidget):
         self._neighbors_message = ""
 
         def button(text: str, key: str) -> QPushButton:
+            """Return a button with the tooltip and the action of a key of ``TIPS``."""
             return push_button(text, TIPS[key], actions[key])
 
         self.lasso_button = button("Lasso", "lasso")
@@ -83,7 +84,11 @@ class SelectionControls(QWidget):
         self._on_hand_changed()
 
     def update_buttons(self, *event: object) -> None:
-        """Show the buttons that can be used with a selection in the present state."""
+        """Show the buttons that can be used with a selection in the present state.
+
+        A message on the true neighbours is shown, else why the method cannot hold
+        points.
+        """
         snapshot, state = self._session.snapshot, self._session.state
         self.show_objects_button.setVisible(self._linked.current is not None)
         self.hold_button.setVisible(self._is_game)
@@ -96,7 +101,7 @@ class SelectionControls(QWidget):
         )
 
     def _on_hand_changed(self, *event: object) -> None:
-        """Show the held points, and whether the method can hold points."""
+        """Show the held points, or why points cannot be held; update the buttons."""
         hand = self._session.hand
         self._is_game = is_game(self._session.settings.value)
         self.by_hand.show_text(hand.describe_forces_or_refusal())

@@ -46,7 +46,10 @@ SIGNIFICANT, MAX_DECIMALS = 3, 10
 
 
 def describe_settings(settings: Mapping[str, Any]) -> str:
-    """Return settings as the form names them, such as "Repulsion 100, Seed 3"."""
+    """Return settings as the form names them, such as "Repulsion 100, Seed 3".
+
+    ``settings``: value of each setting by its name; "" is returned for no settings.
+    """
     texts = [
         f"{FIELDS[n].metadata['title']} {_format_value(n, v)}"
         for n, v in settings.items()
@@ -55,7 +58,11 @@ def describe_settings(settings: Mapping[str, Any]) -> str:
 
 
 def make_setting_controls(settings: ChosenSettings) -> Container[ValueWidget]:
-    """Return a container with a control for each setting, in the order of ``NAMES``."""
+    """Return a container with a control for each setting, in the order of ``NAMES``.
+
+    The controls show their defaults, and change no setting: choices alone depend on
+    ``settings``, for the present method.
+    """
     controls = Container[ValueWidget](labels=False)
     for name in NAMES:
         metadata = FIELDS[name].metadata
@@ -86,10 +93,11 @@ def make_setting_controls(settings: ChosenSettings) -> Container[ValueWidget]:
 
 
 def _list_choices(settings: ChosenSettings, name: str) -> list[tuple[str, Any]]:
-    """Return titles and values that a setting can have with the present method.
+    """Return (title, value) of each choice of a setting with the present method.
 
-    The present value is included, which a session file or a program may have set,
-    unless the value belongs to another method: then a run reports the error.
+    The present value is included, which a session file or a program may have set.  An
+    approximation or affinity of another method is left out: then a run reports the
+    error.
     """
     titles, present = dict(CHOICES[name]()), getattr(settings, name)
     if name == "approximation":
@@ -105,7 +113,8 @@ def _list_choices(settings: ChosenSettings, name: str) -> list[tuple[str, Any]]:
 def show_value(widget: ValueWidget, value: Any) -> None:
     """Show a value in a control without a signal; widen the range of a number for it.
 
-    Session files and programs may set values that cannot be chosen here.
+    Session files and programs may set values that cannot be chosen here.  Where a list
+    of choices has no such value, its first choice is shown.
     """
     with widget.changed.blocked():
         if isinstance(widget, ComboBox):
@@ -119,7 +128,10 @@ def show_value(widget: ValueWidget, value: Any) -> None:
 
 
 def _widen_range(widget: RangedWidget, value: float) -> None:
-    """Give a number the decimals and the range that a value needs."""
+    """Give a number box the decimals, and a widget the range, that a value needs.
+
+    Decimals grow to show ``SIGNIFICANT`` digits, at most to ``MAX_DECIMALS``.
+    """
     if isinstance(widget, FloatSpinBox) and value:
         decimals = widget.native.decimals()
         if round(value, decimals) != value:
@@ -132,7 +144,7 @@ def _widen_range(widget: RangedWidget, value: float) -> None:
 
 
 def _format_value(name: str, value: Any) -> str:
-    """Return the value of a setting as the form shows it."""
+    """Return the value of the setting ``name`` as the form shows it."""
     if value is None:
         return AUTOMATIC.lower()
     if name == "method":

@@ -59,14 +59,14 @@ class StartPanel(QWidget):
         self.setLayout(vertical_box(*parts, spacing=6, margins=(0, 6, 0, 0)))
 
     def ask_and_open_file(self) -> None:
-        """Ask for a file of data or a session and open it in the background."""
+        """Ask for a file of data or a session and open it; do nothing if cancelled."""
         title = "Open a table of cells, images or texts, or a session"
         name, _ = QFileDialog.getOpenFileName(self, title, "", FILES)
         if name:
             self._reading.open_file(Path(name))
 
     def ask_and_open_folder(self) -> None:
-        """Ask for a folder and read it in the background."""
+        """Ask for a folder and read it in the background; do nothing if cancelled."""
         name = QFileDialog.getExistingDirectory(self, "Open a folder")
         if name:
             self._reading.load(make_source(Path(name)))
@@ -77,7 +77,10 @@ class StartPanel(QWidget):
         self.show_recent_maps()
 
     def show_recent_maps(self) -> None:
-        """Show a link for each of the newest maps, which opens the map."""
+        """Show a link to each of the MAX_RECENT_MAPS newest maps, anew.
+
+        A link opens the session file, and then marks it as closed.
+        """
         clear_layout(self._recent_maps_box)
         recent = self._reading.store.list_recent_maps()[:MAX_RECENT_MAPS]
         if recent:

@@ -85,14 +85,19 @@ class Timeline(Listener):
         )
 
     def set_theme(self, colors: ThemeColors) -> None:
-        """Paint the thumbnails in the colours of napari's theme."""
+        """Set the colours of the thumbnails, and paint them again once this is open."""
         self._colors, self._listed_marks = (colors.foreground, colors.line), ()
         self._is_outdated = True
         if self.is_open():
             self.update_view_if_outdated()
 
     def update_view(self) -> None:
-        """List the present marks, and show the state of the comparison."""
+        """List the present marks, and show the state of the comparison.
+
+        Only changed marks get a new thumbnail.  Without marks the content is hidden.
+        Compare is shown for resting points while there are other maps and no
+        comparison.
+        """
         session, timeline = self._session, self._session.timeline
         marks, current = timeline.marks, timeline.current
         with QSignalBlocker(self.marks):
@@ -130,7 +135,7 @@ class Timeline(Listener):
         return menu
 
     def begin_comparison(self, number: int) -> None:
-        """Start comparing the shown map with the mark of this number.
+        """Start comparing the shown map with the mark ``number``, in the background.
 
         Raises
         ------
@@ -143,10 +148,12 @@ class Timeline(Listener):
     # Inside
 
     def _on_maps_compared(self, compared: TimelineComparison) -> None:
+        """Show the comparison on the map, and its text here."""
         self._session.view.set_comparison(compared)
         self.update_view()
 
     def _on_comparison_failed(self, error: BaseException) -> None:
+        """Show the error as the session's message, and end the busy text."""
         self._session.show_message(error_text(error))
         self.update_view()
 
@@ -162,7 +169,10 @@ class Timeline(Listener):
         return QIcon(QPixmap.fromImage(image))
 
     def _list_comparable_marks(self) -> list[Mark]:
-        """Return the marks of other maps than the shown map, newest first."""
+        """Return the marks of other maps than the shown map, newest first.
+
+        Returns [] where no map is shown.
+        """
         current, marks = self._session.snapshot, self._session.timeline.marks
         if current is None:
             return []
@@ -180,13 +190,13 @@ class Timeline(Listener):
                 action.setIcon(self._make_thumbnail_icon(mark))
 
     def _on_mark_selected(self) -> None:
-        """Show the map of the selected mark."""
+        """Show the map of the selected mark; a refusal is the session's message."""
         for item in self.marks.selectedItems():
             mark = self._session.timeline.marks[self.marks.row(item)]
             self._call_or_show_message(self._session.show_mark, mark.number)
 
     def _on_menu_requested(self, point: QPoint) -> None:
-        """Show the menu of the mark at a point, in pixels of the list."""
+        """Show the menu of the mark at a point of the list, if any; in pixels."""
         number = self.marks.indexAt(point).row()
         if number >= 0:
             menu = self.make_mark_menu(self._session.timeline.marks[number])
@@ -194,7 +204,11 @@ class Timeline(Listener):
             menu.deleteLater()
 
     def _ask_and_rename(self, mark: Mark) -> None:
-        """Ask for a name of a mark and rename the mark, unless other data have come."""
+        """Ask for a name of a mark and rename the mark.
+
+        Nothing is renamed if the dialog is cancelled, or other data have come
+        meanwhile.
+        """
         dataset = self._session.dataset
         name, is_given = QInputDialog.getText(
             self, "Rename the map", "Name:", text=mark.title
@@ -204,7 +218,12 @@ class Timeline(Listener):
 
 
 def describe_mark(mark: Mark) -> str:
-    """Return a tooltip (HTML) with title, time, method, seed and hash of a mark."""
+    """Return a tooltip (HTML) on a mark, of up to six lines.
+
+    The lines are: title; label, if the mark has a name of its own; time and iterations;
+    method and seed; first digits of the map's hash; share of misplaced points, if
+    known.
+    """
     snapshot = mark.snapshot
     after = f", after {snapshot.iteration:,} iterations" if snapshot.iteration else ""
     when = time.strftime("%H:%M:%S", time.localtime(mark.made_at))
@@ -224,9 +243,10 @@ def describe_mark(mark: Mark) -> str:
 def render_thumbnail(
     embedding: NDArray[np.floating], background: QColor, line: QColor
 ) -> QImage:
-    """Return a thumbnail of a map (N, d): a pixel for each sampled point.
+    """Return a square thumbnail of a map (N, d): a pixel for each sampled point.
 
-    The first two coordinates are shown, the second upwards; ``line`` colours points.
+    About MAX_PAINTED points, at equal steps of the rows, are painted in the colour
+    ``line``.  The first two coordinates are shown, the second upwards.
     """
     positions = embedding[:: max(1, len(embedding) // MAX_PAINTED)]
     x, y = positions[:, 0], -positions[:, min(1, positions.shape[1] - 1)]  # y upwards

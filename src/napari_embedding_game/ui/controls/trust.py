@@ -129,7 +129,7 @@ class TrustControls(Listener):
         self._update_figures()
 
     def show_quality(self, quality: MapQuality | None, note: str = "") -> None:
-        """Show the quality of the present map, or ``note``, why there is none."""
+        """Show the quality of the present map, or for None the reason ``note``."""
         self._quality, self._note = quality, note
         self._measured_map = self._identify_map()
         self._update_figures()
@@ -137,7 +137,11 @@ class TrustControls(Listener):
     # Texts
 
     def _describe_sample(self, quality: MapQuality) -> str:
-        """Return how many points were measured, and columns that neighbours share."""
+        """Return how many points were measured, and which groups neighbours share.
+
+        Of at most MAX_COLUMNS columns, the share of neighbours of the same group is
+        said, and the share by chance.
+        """
         dataset = self._session.dataset
         is_all = dataset is not None and quality.n_sampled == len(dataset.obs)
         sampling = "" if is_all else " sampled at random"
@@ -148,7 +152,11 @@ class TrustControls(Listener):
         return text + groups if shares else text
 
     def _update_figures(self) -> None:
-        """Show figures, warnings and the line of the present map, as far as known."""
+        """Show figures, warnings and line of the present map, as far as known.
+
+        The quality of a former map is not shown.  Emits ``warnings_changed``.  In a run
+        the line leaves the trustworthiness out.
+        """
         session, rows, tips = self._session, {}, {}
         is_current = are_same_objects(self._measured_map, self._identify_map())
         quality = self._quality if is_current else None
@@ -186,7 +194,10 @@ class TrustControls(Listener):
     # Measuring
 
     def _on_state_changed(self, state: str) -> None:
-        """Measure a finished map of few rows even while this is closed."""
+        """Measure soon if open; measure a finished map even while this is closed.
+
+        The latter only up to MAX_AUTOMATIC_ROWS rows.
+        """
         self._on_map_changed()
         dataset = self._session.dataset
         is_small = dataset is not None and len(dataset.obs) <= MAX_AUTOMATIC_ROWS
@@ -194,7 +205,10 @@ class TrustControls(Listener):
             self.update_view()
 
     def _on_map_changed(self, *event: object) -> None:
-        """Measure soon while this is open; in a run now and then."""
+        """Update the figures, and measure soon while this is open.
+
+        In a run the map is measured every AGAIN_MS milliseconds.
+        """
         is_moving = self._session.state == "running"
         self._update_figures_soon()
         if not self.is_open():
@@ -203,7 +217,10 @@ class TrustControls(Listener):
             self._timer.start(AGAIN_MS if is_moving else SOON_MS)
 
     def update_view(self) -> None:
-        """Start measuring the present map, or show that its quality is not known."""
+        """Start measuring the present map, or show that its quality is not known.
+
+        Does nothing without a map, or while a run without rows of data is going on.
+        """
         session = self._session
         job, map_identity = make_quality_job(session), self._identify_map()
         if job is not None:
@@ -213,7 +230,10 @@ class TrustControls(Listener):
             self.show_quality(None, NOT_KNOWN)
 
     def _identify_map(self) -> tuple[object, ...]:
-        """Return the objects that identify the present map: dataset, run, embedding."""
+        """Return (dataset, run, embedding), the objects that identify the present map.
+
+        The embedding is None while points move, so that one map is measured for a run.
+        """
         session, snapshot = self._session, self._session.snapshot
         is_at_rest = snapshot is not None and not session.is_moving
         return session.dataset, session.run, snapshot.embedding if is_at_rest else None
@@ -221,7 +241,11 @@ class TrustControls(Listener):
     def _on_quality_measured(
         self, result: tuple[MapQuality | None, tuple[object, ...]]
     ) -> None:
-        """Show a measured quality, unless the map has changed since."""
+        """Show a measured quality, unless the map has changed since.
+
+        ``result``: (quality, or None for too few rows; the identity of the measured
+        map).
+        """
         quality, map_identity = result
         if are_same_objects(map_identity, self._identify_map()):
             self.show_quality(quality, TOO_FEW)
@@ -231,7 +255,11 @@ class TrustControls(Listener):
 
 
 def _find_warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, str]:
-    """Return the warnings of a map by their titles: separate parts, batch effect."""
+    """Return the warnings of a map by their titles; {} for none.
+
+    There is a warning if at least MIN_OUTSIDE_SHARE of the points are outside of the
+    largest connected part, and if neighbours share a sample more than is expected.
+    """
     messages, parts = dict[str, str](), quality.parts
     column = find_sample_effect_column(
         quality, {} if dataset is None else dataset.roles

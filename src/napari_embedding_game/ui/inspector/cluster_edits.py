@@ -92,7 +92,7 @@ class ClusterEdits(QWidget):
         self._update_undo_actions()
 
     def _update_actions(self) -> None:
-        """Show the actions that can be done with the present selection."""
+        """Show the actions possible with the present selection; hide other actions."""
         chosen, selection = self._list_selected_clusters(), self._session.selection
         is_one = len(chosen) == 1
         for action, is_possible in (
@@ -112,7 +112,7 @@ class ClusterEdits(QWidget):
             button.setVisible(button.defaultAction().isVisible())
 
     def _update_undo_actions(self) -> None:
-        """Show the edits to undo and to redo, and update the other actions."""
+        """Show which edits can be undone and redone, and update the other actions."""
         steps = self._clusters.undo_label, self._clusters.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
             text = escape_ampersands(wrap_button_text(label, MAX_LETTERS))
@@ -128,7 +128,11 @@ class ClusterEdits(QWidget):
         self._update_actions()
 
     def rename_cluster(self, cluster: int, name: str, clustering: Clustering) -> None:
-        """Rename a cluster of a clustering, the present one when the name was typed."""
+        """Rename a cluster; a refusal is shown as the message.
+
+        ``clustering``: the clustering whose cluster had this id when the name was
+        typed.
+        """
         self._try_edit(self._clusters.rename, cluster, name, clustering)
 
     # Making
@@ -175,7 +179,10 @@ class ClusterEdits(QWidget):
     def _make_action(
         self, text: str, tip: str, edit: Callable[[], Any], shortcut: str = ""
     ) -> QAction:
-        """Return an action that calls a function while the action is visible."""
+        """Return an action that calls ``edit`` if triggered while it is visible.
+
+        The shortcut, "" for none, acts in this widget and its children.
+        """
         action = QAction(text, self)
         action.setToolTip(tip)
         action.setShortcut(QKeySequence(shortcut))
@@ -185,7 +192,10 @@ class ClusterEdits(QWidget):
         return action
 
     def _lay_out_buttons(self) -> None:
-        """Place the frequent actions as buttons, and the rare ones in a menu."""
+        """Make buttons of frequent actions, undo and redo, and a menu of the rest.
+
+        Undo and redo are not placed here: the dock places them.
+        """
         # Narrow padding: six buttons in a row limit how narrow a window can be.
         rule = 'QToolButton[role="edit"]{} {{ padding: {}px; }}'.format
         self.setStyleSheet(rule("", "3px 5") + rule(":focus", "2px 4"))
@@ -205,7 +215,10 @@ class ClusterEdits(QWidget):
         self.setLayout(horizontal_box(*all_buttons, stretched=all_buttons))
 
     def _open_table_menu(self, point: QPoint) -> None:
-        """Open a menu of the possible edits at a point, in pixels of the table."""
+        """Open a menu of the possible edits at a point, in pixels of the table.
+
+        Without a possible edit no menu is opened.
+        """
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions([self.rename, self.merge, self.split])
@@ -227,14 +240,18 @@ class ClusterEdits(QWidget):
         return self._clusters.find_clusters(self._session.selection.clusters)
 
     def _try_edit(self, edit: Callable[..., Any], *args: Any) -> Any:
-        """Return the result of an edit; show the reason and return None if refused."""
+        """Return ``edit(*args)``; if refused, show the reason and return None.
+
+        A former message is cleared.
+        """
         self._message.show_text()
         return call_or_show_error(self._message.show_text, edit, *args)
 
     def _edit_and_select(self, edit: Callable[..., Any], *args: Any) -> Any:
-        """Make an edit, and select and return the clusters that the edit made.
+        """Make an edit, select the clusters that it made, and return their ids.
 
-        None where the edit is refused.
+        ``edit`` returns an id or several ids.  None is returned where the edit is
+        refused.
         """
         new = self._try_edit(edit, *args)
         if new is not None:
@@ -244,7 +261,11 @@ class ClusterEdits(QWidget):
         return new
 
     def _ask_user(self, ask: Callable[..., tuple[Any, bool]], *question: Any) -> Any:
-        """Return the answer to a dialog; None if cancelled or other data have come."""
+        """Return the answer to a dialog; None if cancelled or other data have come.
+
+        ``ask`` receives the parent widget and ``question``, and returns (answer,
+        whether it was given).
+        """
         dataset = self._session.dataset
         answer, is_given = ask(self, *question)
         return answer if is_given and self._session.shows_dataset(dataset) else None
@@ -255,6 +276,7 @@ class ClusterEdits(QWidget):
         present = QColor(to_hex_colors(cluster_colors([cluster]))[0])
 
         def ask(parent: QWidget) -> tuple[QColor, bool]:
+            """Return the colour chosen in a dialog, and whether one was chosen."""
             title = f"Colour of {cluster.name}"
             color = QColorDialog.getColor(present, parent, title)
             return color, color.isValid()
@@ -272,7 +294,7 @@ class ClusterEdits(QWidget):
             self._try_edit(self._clusters.set_note, cluster.id, note)
 
     def _make_cluster(self) -> None:
-        """Make a cluster of the selected points and start editing its name."""
+        """Make and select a cluster of the selected points, and edit its name."""
         key = self._edit_and_select(
             self._clusters.make_group, self._session.selection.points
         )
@@ -288,13 +310,17 @@ class ClusterEdits(QWidget):
         return name if name in dataset.level_columns else ""
 
     def _offer_annotation_column(self) -> None:
-        """Offer to annotate by the column of groups that colours the map."""
+        """Offer to annotate by the column of groups that colours the map, if any."""
         column = self._find_color_column()
         self.use.setVisible(bool(column))
         self.use.setText(escape_ampersands(AS_ANNOTATION.format(column)))
 
     def _annotate_by_column(self) -> None:
-        """Make clusters of the groups of the column that colours the map."""
+        """Make clusters of the groups of the column that colours the map.
+
+        The clusters get the colours of the groups; then the map is coloured by
+        clusters.  Does nothing where no column of groups colours the map.
+        """
         dataset, name = self._session.dataset, self._find_color_column()
         if dataset is None or not name:
             return  # the map has changed since the menu was opened
@@ -306,7 +332,10 @@ class ClusterEdits(QWidget):
         self._session.look.color_by = CLUSTER
 
     def _ask_and_recluster(self) -> None:
-        """Ask for a number of clusters, and cluster the selected points in a thread."""
+        """Ask for a number of clusters, then cluster the selected points in a thread.
+
+        The number is 2 to MAX_NEW_CLUSTERS, and at most that of the points.
+        """
         n_points = len(self._session.selection.rows)
         question = "Cluster again", AGAIN.format(f"{n_points:,}")
         max_clusters = max(2, min(MAX_NEW_CLUSTERS, n_points))
@@ -318,7 +347,7 @@ class ClusterEdits(QWidget):
             self._recluster_jobs.submit(find)
 
     def _copy_point_names(self) -> None:
-        """Copy the names of the selected points to the clipboard."""
+        """Copy the names of the selected points to the clipboard, and say how many."""
         names = self._try_edit(list_selected_names, self._session)
         if names is not None:
             QGuiApplication.clipboard().setText(names)
@@ -326,7 +355,10 @@ class ClusterEdits(QWidget):
             self._message.show_text(f"{count_text(n, 'name')} copied.", "note")
 
     def _save_point_names(self) -> None:
-        """Ask for a text file and write the names of the selected points into it."""
+        """Ask for a text file and write the names of the selected points into it.
+
+        A message tells the name of the file.
+        """
         names = self._try_edit(list_selected_names, self._session)
         if names is not None:
 
@@ -340,7 +372,10 @@ class ClusterEdits(QWidget):
                 self._message.show_text(done, "note")
 
     def _ask_names_and_add_points(self) -> None:
-        """Ask for names, and add the points with these names to the selection."""
+        """Ask for names, and add the points with these names to the selection.
+
+        A message tells how many were found.
+        """
         text = self._ask_user(QInputDialog.getMultiLineText, "Add by names", NAMES)
         found = text and self._try_edit(
             find_named_points, self._session.require_data(), text

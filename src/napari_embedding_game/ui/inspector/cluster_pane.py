@@ -83,7 +83,11 @@ class ClusterPane(Listener):
         self.update_view()
 
     def update_view(self) -> None:
-        """List the present clusters and request the firmness of their numbers."""
+        """List the present clusters and request the firmness of their numbers.
+
+        Without a map the list is empty.  The column of misplaced points is hidden where
+        the shares are not known.
+        """
         session, snapshot = self._session, self._session.snapshot
         clusters = session.clusters.clusters if snapshot is not None else ()
         ids = [cluster.id for cluster in clusters]
@@ -112,7 +116,11 @@ class ClusterPane(Listener):
         self._request_firmness()
 
     def _request_firmness(self) -> None:
-        """Compute in a thread how firm each number of clusters is, once points rest."""
+        """Compute in a thread how firm each number of clusters is, once points rest.
+
+        A former computation is stopped and its bars are hidden.  Does nothing while
+        this is hidden, or where the merging of landmarks is that of the latest request.
+        """
         session = self._session
         merging = None if session.is_moving else session.merging
         if merging is self._asked_merging or not self.isVisible():
@@ -125,7 +133,7 @@ class ClusterPane(Listener):
             self._firmness_job.submit(job)
 
     def _on_firmness_computed(self, firmness: Firmness) -> None:
-        """Show the firmness, unless it belongs to a former merging."""
+        """Show a partial or complete firmness, unless it is of a former merging."""
         if firmness.merging is self._asked_merging:
             self.slider.strip.show_firmness(firmness)
 

@@ -65,7 +65,10 @@ class ClusterSlider(Listener):
         self.update_view()
 
     def update_view(self) -> None:
-        """Show the present number of clusters, unless a number is being chosen."""
+        """Show the present number of clusters, unless a number is being chosen.
+
+        The slider is disabled where landmarks cannot be merged.
+        """
         clusters, n_landmarks = self._clusters, self._clusters.n_landmarks
         # Without a chosen number small clusters are merged: count the visible ones.
         n_clusters = clusters.state.n_clusters or len(clusters.clusters) or n_landmarks
@@ -84,7 +87,7 @@ class ClusterSlider(Listener):
             self._move_slider(n_clusters)
 
     def _on_slider_moved(self, stop: int) -> None:
-        """Show the number of a stop, and apply the number once the slider rests."""
+        """Show the number of clusters of a stop; apply it once the slider rests."""
         with QSignalBlocker(self.number):
             self.number.setValue(self._stops[stop])
         self._is_moving = True
@@ -96,7 +99,7 @@ class ClusterSlider(Listener):
         self._apply_number()
 
     def _on_number_changed(self, n_clusters: int) -> None:
-        """Move the slider to a number and apply the number."""
+        """Move the slider to a number of clusters, and apply the number at once."""
         with QSignalBlocker(self.slider):
             self._move_slider(n_clusters)
         self._apply_number()
@@ -113,6 +116,9 @@ class ClusterSlider(Listener):
 
 
 def find_slider_stops(n_landmarks: int) -> np.ndarray:
-    """Return the number of clusters at each stop, increasing in a geometric series."""
+    """Return the number of clusters at each stop, (m,) int, m at most MAX_STOPS.
+
+    The numbers increase in a geometric series from MIN_CLUSTERS to ``n_landmarks``.
+    """
     ends = np.geomspace(MIN_CLUSTERS, max(n_landmarks, MIN_CLUSTERS), MAX_STOPS)
     return np.unique(np.round(ends).astype(int))

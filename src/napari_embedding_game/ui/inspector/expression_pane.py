@@ -113,7 +113,11 @@ class ExpressionPane(PlotPane):
         self.compare_groups()
 
     def compare_groups(self, *event: object) -> None:
-        """Compare the present groups in the background if groups or genes changed."""
+        """Compare the present groups in the background if groups or genes changed.
+
+        Otherwise the present result is shown with the present names.  While points move
+        only a hint is shown; without a map nothing is done.
+        """
         session, choice = self._session, self.groups_choice.value
         dataset = session.dataset
         if dataset is None or session.snapshot is None:
@@ -137,7 +141,10 @@ class ExpressionPane(PlotPane):
     # Inside
 
     def _make_plot(self) -> ExpressionPlot | None:
-        """Return a plot of the result, of the chosen kind; None without a result."""
+        """Return a plot of the result, of the chosen kind; None without a result.
+
+        Means are scaled from 0 to 1 for each gene if "Scale genes" is ticked.
+        """
         result, groups = self.result, self._groups
         if result is None or groups is None:
             return None
@@ -162,7 +169,10 @@ class ExpressionPane(PlotPane):
         return plot
 
     def _offer_groupings(self) -> None:
-        """Offer the groupings of the data; name features as the data do."""
+        """Offer the groupings of the data, and name their features in all texts.
+
+        A single grouping is not offered.
+        """
         dataset, choices = self._session.dataset, [CLUSTERS]
         example = "CD3D, MS4A1"
         if dataset is not None:
@@ -178,7 +188,7 @@ class ExpressionPane(PlotPane):
         self.scaled.setToolTip(replace_gene_word(SCALED_TIP, dataset))
 
     def _on_comparison_failed(self, message: str) -> None:
-        """Clear the plot and show the message of the error."""
+        """Clear result and plot, and show the message of the error."""
         self.result, self._request = None, ()  # a later compare_groups asks again
         self._update_plot()
         self.state.show_text(message, "warning")
@@ -189,7 +199,7 @@ class ExpressionPane(PlotPane):
         self._update_plot()
 
     def _update_plot(self, *event: object) -> None:
-        """Show the result with the present names, unless a comparison runs."""
+        """Show the result, its note and the present names, unless a comparison runs."""
         if not self._expression_jobs.is_busy:
             note = "" if self.result is None else self.result.note
             self.state.show_text(note, "warning")
@@ -210,7 +220,7 @@ class ExpressionPane(PlotPane):
         )
 
     def _make_tooltip(self, x: float, y: float) -> str:
-        """Return a text about the group and gene at a position; "" for none."""
+        """Return a text on the group, the gene or both at a position; "" for none."""
         group, gene = self._find_group_and_gene(x, y)
         result = self.result
         groups = self._groups
@@ -228,7 +238,10 @@ class ExpressionPane(PlotPane):
         return f"{title}\nmean {mean:.3g}, above 0 in {share_text(share)} of {size}"
 
     def _on_plot_clicked(self, x: float, y: float, is_added: bool) -> None:
-        """Select the clicked group, or colour the map by the clicked gene."""
+        """Select the clicked group, or colour by a gene clicked beside all groups.
+
+        ``is_added``: whether to add the group to the selection.
+        """
         (group, gene), result = self._find_group_and_gene(x, y), self.result
         if group is not None:
             self._select_group(group, is_added)
@@ -236,7 +249,11 @@ class ExpressionPane(PlotPane):
             self._color(result.genes[gene])
 
     def _select_group(self, group: int, is_added: bool) -> None:
-        """Select the cluster or the points of a group, if the cluster still exists."""
+        """Select the points of a group, or the cluster, if it still exists.
+
+        ``group``: index of the group.  With ``is_added`` the group is toggled in the
+        selection.
+        """
         selection, groups = self._session.selection, self._groups
         if groups is None:
             return

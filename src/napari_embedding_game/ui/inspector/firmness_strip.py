@@ -58,7 +58,10 @@ class FirmnessStrip(QWidget):
         self.update()
 
     def describe_number(self, n_clusters: int) -> str:
-        """Return whether a number of clusters is firm and suggested; "" if unknown."""
+        """Return whether a number of clusters is firm and suggested, as sentences.
+
+        Returns "" if the firmness of the number is not known.
+        """
         cut = None if self.firmness is None else self.firmness.of(n_clusters)
         if cut is None:
             return ""
@@ -77,7 +80,11 @@ class FirmnessStrip(QWidget):
     # Qt
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint a bar for each number, firm and suggested numbers in other colours."""
+        """Paint a bar for each number, and the suggested numbers as texts below.
+
+        Firm bars are higher, suggested ones of another colour.  If no number is firm, a
+        text says so instead.
+        """
         if self.firmness is None or self._colors is None:
             return
         line, text, dim = self._colors
@@ -109,7 +116,10 @@ class FirmnessStrip(QWidget):
         self.setToolTip(f"{text} {WHAT}".strip())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Emit ``picked`` with the number under the mouse, at its bar or its text."""
+        """Emit ``picked`` with the number at the mouse, on a left click.
+
+        Numbers of unknown firmness are not picked.
+        """
         number = self._find_number_at(event.position())
         if self.describe_number(number) and event.button() == Qt.MouseButton.LeftButton:
             self.picked.emit(number)

@@ -78,7 +78,7 @@ MAX_P = 0.05
 
 
 def p_text(p: float) -> str:
-    """Return a p-value as text, short enough for a narrow dock."""
+    """Return a p-value as text, short enough for a narrow dock; "<1e-300" for 0."""
     return f"{p:.1g}" if p > 0 else "<1e-300"
 
 
@@ -104,7 +104,7 @@ NAMES = ["names", "logfoldchanges", "pvals_adj", "pct_nz_group", "pct_nz_referen
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A comparison that has come to its end: what it found, and of what."""
+    """A finished comparison of two groups of points: its markers and the groups."""
 
     markers: MarkerTable
     groups: ShownComparison
@@ -114,9 +114,11 @@ class Compared:
     """What is to be known of the numbers that were compared; "" for nothing."""
 
     def rank_by(self, column: str, *, falls: bool) -> pd.DataFrame:
-        """Return the first rows by a column of the frame; "" is their score.
+        """Return the first N_LISTED rows of ``frame``, ranked by a column.
 
-        Of those with a small adjusted p-value, if there are any.
+        "" keeps the order, which is by falling score; else only rows with an adjusted
+        p-value up to MAX_P are ranked, if there are any.  ``falls``: whether the
+        largest come first.
         """
         frame = self.frame
         if column:
@@ -127,7 +129,7 @@ class Compared:
 
     @cached_property
     def plot(self) -> VolcanoPlot:
-        """It as a plot."""
+        """The comparison as a volcano plot of all its columns."""
         return VolcanoPlot(
             names=self.markers.names,
             changes=self.markers.logfoldchanges,
@@ -137,7 +139,10 @@ class Compared:
 
 
 class MarkersPane(Listener):
-    """Compares the selection, in the background while it or a plot of it is seen."""
+    """Compares two groups of points in the background, and lists the markers.
+
+    Compares only while this pane or a plot of its comparison is open.
+    """
 
     compared_changed = Signal()
     """Another comparison, or none, is shown, or another sentence on it."""
@@ -193,11 +198,15 @@ class MarkersPane(Listener):
 
     @property
     def result(self) -> MarkerTable | None:
-        """All columns of what is shown, by falling score; None while nothing is."""
+        """All markers of the shown comparison, by falling score; None without one."""
         return None if self.compared is None else self.compared.markers
 
     def update_view(self, *event: object) -> None:
-        """Compare the selection, unless that is the latest request."""
+        """Offer the present choices, and compare the chosen groups if these changed.
+
+        Nothing is compared if the request is the latest one, or fewer than two points
+        are selected, for which a hint is shown.  A running comparison is replaced.
+        """
         dataset, selection = self._session.dataset, self._session.selection
         self._offer()
         self.table.set_first_heading(replace_gene_word("Gene", dataset))
@@ -214,6 +223,7 @@ class MarkersPane(Listener):
             return
 
         def find() -> Generator[float, None, Compared]:
+            """Yield the finished share of the comparison, and return the comparison."""
             expression, samples = dataset.expression, comparison.samples
             values, names = expression.values, dataset.profile_names
             steps = iter_markers(
@@ -233,18 +243,22 @@ class MarkersPane(Listener):
     # Inside
 
     def clear_data(self) -> None:
-        """Show nothing of data that are gone."""
+        """Remove the comparison of the former data, and stop a running one."""
         self._is_outdated, self._request = True, None
         self._search.stop()
         self._show_none("")
 
     def _follow(self) -> None:
-        """Compare again if clusters, or their names, have changed since."""
+        """Compare again, at rest, if clusters or their names have changed since."""
         if not self._session.is_moving:
             self.update_view()
 
     def _offer(self) -> None:
-        """Offer what can be compared now; what was chosen stays, if it can."""
+        """Offer groups, levels and tests that can be compared now.
+
+        What was chosen stays chosen if it is still offered; else another choice of the
+        same column is preferred.  The levels are hidden where no column is compared.
+        """
         dataset = self._session.dataset
         obs = None if dataset is None else dataset.obs
         if dataset is None or obs is not self._obs:
@@ -268,19 +282,20 @@ class MarkersPane(Listener):
 
     @property
     def _column(self) -> str:
-        """The column two levels of which are to be chosen; "" for none."""
+        """The column of which two levels are to be chosen; "" for none."""
         against: Against = self.against.value or REST
         return against.column if against.levels == REST.levels else ""
 
     @property
     def _chosen(self) -> Against:
-        """What the boxes say."""
+        """The chosen comparison, with the chosen levels of a compared column."""
         against: Against = self.against.value or REST
         if self._column:
             against = replace(against, levels=(self.first.value, self.second.value))
         return against
 
     def _comparison(self) -> ShownComparison:
+        """Return the chosen comparison with its title, points and test."""
         against = self._chosen
         inside, outside = groups(self._session, against)
         return ShownComparison(
@@ -291,10 +306,15 @@ class MarkersPane(Listener):
         )
 
     def _save(self) -> None:
+        """Ask for a .csv file and write all markers.
+
+        Once written, the comparison is stored in the session.
+        """
         compared = self.compared
         assert compared is not None
 
         def write(path: Path) -> None:
+            """Write the table of all markers; replace the file once it is complete."""
             with atomic_write(path) as temporary:
                 compared.markers.frame().to_csv(temporary, index=False)
 
@@ -306,12 +326,17 @@ class MarkersPane(Listener):
             self._show_text(message)
 
     def _show_none(self, message: str) -> None:
+        """Remove the shown comparison, empty the table and show a message."""
         self.compared = None
         self.table.show_frame(pd.DataFrame())
         self._show_text(message)
 
     def _show_text(self, text: str, tip: str = "") -> None:
-        """Tell something on as many lines as it takes."""
+        """Show a text and its tooltip, and emit ``compared_changed``.
+
+        The button to save is shown only for a comparison that no other is about to
+        replace.
+        """
         # What is shown while another is worked out is not what the boxes say.
         self.saved.setVisible(self.compared is not None and not self._search.is_busy)
         self.state.show_text(text)
@@ -319,6 +344,11 @@ class MarkersPane(Listener):
         self.compared_changed.emit()
 
     def _show(self, compared: Compared) -> None:
+        """Show a finished comparison: its rows, and a text on groups and test.
+
+        Where samples were compared, the text describes the design and the untested
+        genes.
+        """
         self.compared = compared
         markers, dataset = compared.markers, self._session.dataset
         noun = "points" if dataset is None else f"{dataset.row_noun}s"
@@ -333,7 +363,10 @@ class MarkersPane(Listener):
         self._show_text(text, " ".join(filter(None, (compared.note, tip))))
 
     def _list_rows(self, *event: object) -> None:
-        """Fill the table with the first rows by score, or by the heading pressed."""
+        """Fill the table with the first rows by score, or by the pressed heading.
+
+        Does nothing without a comparison.
+        """
         if self.compared is not None:
             head = self.table.horizontalHeader()
             section = head.sortIndicatorSection()

@@ -49,7 +49,10 @@ class PlotsTab(QWidget):
         self.setLayout(vertical_box(self.tabs, margins=(0, 4, 0, 4)))
 
     def _save_shown_plot(self) -> None:
-        """Ask for a file and save the visible plot; remember compared groups."""
+        """Ask for a file and save the visible plot, or say that there is none.
+
+        After the volcano plot its comparison is stored in the session.
+        """
         pane, compared = self.tabs.currentWidget(), self._markers.compared
         plot = pane.canvas.plot
         if plot is None:

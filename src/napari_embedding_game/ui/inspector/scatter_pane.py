@@ -55,7 +55,11 @@ class ScatterPlot(Plot):
         return 4.0, 4.0
 
     def paint(self, axes: Any) -> None:
-        """Paint the points in random order, so that no group covers another."""
+        """Paint the points in random order, so that no group covers another.
+
+        At most MAX_PAINTED grey points and, above them, MAX_PAINTED chosen points are
+        painted, then the outline of the gate.
+        """
         across, up = self.axes
         axes.set(xlim=_find_axis_limits(across), ylim=_find_axis_limits(up))
         axes.set(xlabel=escape_dollars(across.name), ylabel=escape_dollars(up.name))
@@ -105,7 +109,11 @@ class ScatterPane(PlotPane):
         self._show_axes(None)
 
     def update_view(self) -> None:
-        """Show the points of the present data in the colours of their clusters."""
+        """Show the points of the present data in the colours of their clusters.
+
+        When the metadata have changed, the axes are read again.  The gate is removed
+        when other points are selected.
+        """
         dataset = self._session.dataset
         if dataset is not None and dataset.obs is not self._obs:
             is_other, names = self._obs is None, list_axis_names(dataset)
@@ -140,7 +148,10 @@ class ScatterPane(PlotPane):
         )
 
     def _make_name_field(self) -> QLineEdit:
-        """Return a field for the name of an axis, which completes typed names."""
+        """Return a field for the name of an axis, which completes any part of a name.
+
+        The axes are updated when a name is chosen or editing ends.
+        """
         field = QLineEdit()
         field.setClearButtonEnabled(True)
         completer = QCompleter(self.names, field)
@@ -153,7 +164,12 @@ class ScatterPane(PlotPane):
         return field
 
     def _on_names_entered(self) -> None:
-        """Show the axes that are named, once both names are known values."""
+        """Show the axes that are named, once both names are known values.
+
+        The fields then show the full names.  A hint is shown while a name is missing, a
+        warning for an unknown name; both clear the plot.  Unchanged names change
+        nothing.
+        """
         dataset = self._session.dataset
         names = self.across.text().strip(), self.up.text().strip()
         if dataset is None or not all(names):
@@ -186,7 +202,10 @@ class ScatterPane(PlotPane):
         self.canvas.show_plot(self._make_plot())
 
     def _show_correlation(self) -> None:
-        """Show the correlation of the axes and how to select points."""
+        """Show the correlation of the axes, if defined, and how to select points.
+
+        Does nothing without axes.
+        """
         if self._axes is not None:
             r = pearson_correlation(*self._axes)
             text = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
@@ -195,7 +214,11 @@ class ScatterPane(PlotPane):
     def _on_gate_dragged(
         self, x: float, y: float, to_x: float, to_y: float, adds: bool
     ) -> None:
-        """Select the points in the dragged rectangle, or add them to the selection."""
+        """Select the points in the dragged rectangle, or with ``adds`` add them.
+
+        The corners are in values of the axes.  A rectangle without points clears the
+        selection, unless points are added.  A text says how many points are inside.
+        """
         selection = self._session.selection
         if self._axes is None or self._session.snapshot is None:
             return

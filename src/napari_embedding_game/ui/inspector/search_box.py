@@ -71,7 +71,7 @@ class SearchBox(QLineEdit):
         self._completer.popup().hide()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """On Escape clear the box and move the focus to the dock, for further keys."""
+        """On Escape clear the box and focus its parent, which gets further keys."""
         if event.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(event)
             return
@@ -82,7 +82,7 @@ class SearchBox(QLineEdit):
             parent.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _offer_matches(self, text: str) -> None:
-        """Offer the hits for a text in a popup."""
+        """Offer the hits for a typed text in a popup; hide the popup without hits."""
         self.hits = self._find_matches(text.strip())
         self._model.setStringList([f"{name}   ({kind})" for kind, name in self.hits])
         if self.hits:
@@ -91,7 +91,11 @@ class SearchBox(QLineEdit):
             self._completer.popup().hide()
 
     def _open_offered_hit(self, index: int | None = None) -> None:
-        """Open a hit, by default the marked or the first hit, and clear the box."""
+        """Open a hit and clear the box; do nothing where there is no such hit.
+
+        ``index``: position of the hit; None for the hit marked in the popup, else the
+        first.
+        """
         if index is None:
             index = max(0, self._completer.popup().currentIndex().row())
         if index < len(self.hits):
@@ -101,7 +105,12 @@ class SearchBox(QLineEdit):
             self._open_hit(kind, name)
 
     def _open_hit(self, kind: str, name: str) -> None:
-        """Select a cluster, a row or rows with a text; colour by a column or gene."""
+        """Select a cluster, a row or rows with a text; colour by a column or gene.
+
+        ``kind``: CLUSTER, ROW, TEXTS, COLUMN or the name of a feature's kind.  All
+        clusters or rows of the name are selected, and the camera moves to the first
+        row.  If no text has ``name``, a message says so.
+        """
         session = self._workspace.session
         dataset = session.dataset
         if dataset is None:
@@ -127,11 +136,13 @@ class SearchBox(QLineEdit):
             session.look.color_by = choice_of(name, dataset)
 
     def _find_matches(self, text: str) -> list[tuple[str, str]]:
-        """Return (kind, name) of names that match a text, at most MAX_HITS, best first.
+        """Return (kind, name) of at most MAX_HITS names that match a text, best first.
 
         Names that equal the text come first, then names that begin with it, then names
         that contain it, whatever their case; 60,000 names take some 10 ms.  A full
-        Ensembl identifier finds its gene by any name.  A search in texts comes last.
+        Ensembl identifier finds its gene by any name.  One more hit, the last, stands
+        for a search in texts, if a text contains ``text`` or there are more than
+        MAX_ROWS texts.
         """
         query, dataset = text.casefold(), self._workspace.session.dataset
         ranked: tuple[list[tuple[str, str]], ...] = [], [], []
@@ -154,7 +165,11 @@ class SearchBox(QLineEdit):
         return matches
 
     def _iter_searchable_names(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (kind, names) to search; of many rows the names that equal the text."""
+        """Yield (kind, names) of clusters, columns, features and rows to search.
+
+        Of more than MAX_ROWS rows only names that equal ``text`` are yielded.  Pixels
+        of images are no features.
+        """
         session = self._workspace.session
         dataset = session.dataset
         if dataset is None:

@@ -130,7 +130,7 @@ class SelectionTab(Listener):
         self._connect_views()
 
     def edit_name(self) -> None:
-        """Start editing the name in the title."""
+        """Start editing the name in the title; a name typed before is set first."""
         self.title.clearFocus()
         self._show_title_and_notes(
             self._find_described_clusters()
@@ -150,7 +150,11 @@ class SelectionTab(Listener):
         self.refresh()
 
     def refresh(self) -> None:
-        """Update columns, pictures, tabs and report for the present data and layers."""
+        """Update columns, pictures, tabs and report for the present data and layers.
+
+        Pictures and tabs are updated only if dataset, objects or linked layers have
+        changed.
+        """
         dataset, linked = self._session.dataset, self.workspace.linked_layers.current
         self._offer_columns()
         sources = dataset, getattr(dataset, "source_objects", None), linked
@@ -214,7 +218,11 @@ class SelectionTab(Listener):
     # Events
 
     def _on_name_edited(self) -> None:
-        """Emit ``renamed`` for a typed name, unless other data have come meanwhile."""
+        """Emit ``renamed`` for a typed name, unless other data have come meanwhile.
+
+        The title then shows the present name, which is the old one if the new one was
+        refused.
+        """
         dataset, cluster, listed = self._title_context
         is_typed = cluster is not None and self.title.isModified()
         if is_typed:
@@ -228,7 +236,10 @@ class SelectionTab(Listener):
         )  # the old name where the new one was refused
 
     def _offer_columns(self) -> None:
-        """Offer columns to count by; choose the colour variable when it has changed."""
+        """Offer columns to count by; choose the colour variable when it has changed.
+
+        Without columns the choice and the composition are hidden.
+        """
         dataset, colors = self._session.dataset, self._session.look.color_by
         columns = composition_columns(dataset) if dataset else []
         has_changed, self._color_by = colors != self._color_by, colors
@@ -240,7 +251,10 @@ class SelectionTab(Listener):
             widget.setVisible(bool(columns))
 
     def clear_data(self) -> None:
-        """Forget the report, the pictures and the texts of the former data."""
+        """Forget the report, the pictures, the texts and the title of the former data.
+
+        A report that is being made is stopped.
+        """
         self._report_jobs.stop()
         self._watch_image_looks(None)
         self.report, self._color_by = None, ""
@@ -252,7 +266,11 @@ class SelectionTab(Listener):
             table.show_frame(pd.DataFrame())
 
     def _watch_image_looks(self, linked: ObjectLayers | None) -> None:
-        """Cut pictures again when the image layers change their looks; None: never."""
+        """Cut pictures again after changes of the looks of the linked images.
+
+        That is done once no look has changed for DELAY_MS milliseconds.  Layers watched
+        before are no longer watched; None watches no layers.
+        """
         self._cut_soon.cancel()
         self._image_connections.close()
         if linked is not None:
@@ -262,7 +280,11 @@ class SelectionTab(Listener):
     def _show_available_tabs(
         self, dataset: Dataset | None, is_other_data: bool
     ) -> None:
-        """Show the tabs for which the rows have data; open the first for other data."""
+        """Show the tabs for which the rows have data; for other data open one of them.
+
+        That is "Differences" for measured objects, else the first.  Without a dataset
+        nothing is done.
+        """
         if dataset is None:
             return
         names = dataset.obs.index
@@ -282,7 +304,10 @@ class SelectionTab(Listener):
         self._on_tab_changed()
 
     def _recut_pictures(self) -> None:
-        """Cut the pictures of the shown rows again, in the checked channels."""
+        """Cut the pictures of the shown rows again, in the checked channels.
+
+        The menu lists the channels of the linked images; new channels are checked.
+        """
         dataset, linked = self._session.dataset, self.workspace.linked_layers.current
         off = {a.data() for a in self._channel_menu.actions() if not a.isChecked()}
         names = []
@@ -302,14 +327,17 @@ class SelectionTab(Listener):
         self.thumbnails.set_rows(rows)
 
     def _on_images_changed(self, *event: object) -> None:
-        """Cut the pictures again for image layers with other looks or channels."""
+        """Cut the pictures again, now or once this is open, for changed images."""
         self._picture_sources = self._picture_sources[
             :1
         ]  # keep the dataset, so that the open tab stays
         self._make_open_only_slot(self.refresh)()
 
     def _on_selection_changed(self) -> None:
-        """Describe the new selection; only mark a point that is shown already."""
+        """Describe the new selection; only mark points whose picture or text is shown.
+
+        These are points picked by their picture or text, or one point that is shown.
+        """
         selection = self._session.selection
         if self._is_picking or self._is_selected_row_shown():
             self._mark_rows(selection.rows)
@@ -342,14 +370,21 @@ class SelectionTab(Listener):
             self._is_picking = False
 
     def _on_levels_picked(self, levels: list[tuple[str, ...]], is_added: bool) -> None:
-        """Select the points of the picked levels of the counted column, or add them."""
+        """Select the points of a picked entry of the composition, or toggle them.
+
+        ``levels``: the levels of each picked entry; only the first entry counts.
+        ``is_added``: whether to toggle the points in the selection.
+        """
         dataset, report = self._session.dataset, self.report
         if dataset is not None and report is not None and levels:
             rows = to_levels(dataset.obs[report.column]).isin(levels[0]).to_numpy()
             self._session.selection.toggle_points(rows, is_added=is_added)
 
     def _on_tab_changed(self, index: int = 0) -> None:
-        """Show the menu of channels beside pictures that have several channels."""
+        """Show the menu of channels beside pictures that have several channels.
+
+        ``index`` is not used.
+        """
         is_seen = self.tabs.currentWidget() is self.thumbnails
         n_channels = len(self._channel_menu.actions())
         self.channels.setVisible(is_seen and n_channels > 1)
@@ -357,7 +392,10 @@ class SelectionTab(Listener):
     # Report
 
     def _update_report(self, *event: object) -> None:
-        """Update the title and request a report of the selection, or show a hint."""
+        """Update the title and request a report of the selection.
+
+        Without a map or a selection the report is removed and a hint is shown.
+        """
         session, column = self._session, self.column.value or ""
         self.two.refresh()
         if session.snapshot is None or session.selection.is_empty:
@@ -380,7 +418,10 @@ class SelectionTab(Listener):
         return tuple(c.id for c in self._session.clusters.find_clusters(self._context))
 
     def _request_report(self, clusters: tuple[int, ...], column: str) -> None:
-        """Start a report of clusters, or for () of the selection, in the background."""
+        """Start a report of clusters, or for () of the selection, in the background.
+
+        ``column``: the column whose levels are counted, "" for none.
+        """
         session = self._session
         dataset, snapshot = session.dataset, session.snapshot
         assert snapshot is not None
@@ -388,6 +429,7 @@ class SelectionTab(Listener):
         labels, chosen = session.clusters.labels, session.selection.points
 
         def describe() -> tuple[ClusterReport, str, tuple[int, ...]]:
+            """Return the report, its text of size and doubts, and the clusters."""
             report = describe_points(
                 dataset,
                 np.isin(labels, clusters) if clusters else chosen,
@@ -402,7 +444,12 @@ class SelectionTab(Listener):
     def _on_report_made(
         self, result: tuple[ClusterReport, str, tuple[int, ...]]
     ) -> None:
-        """Show a report, unless another selection is described by now."""
+        """Show a report, unless another selection is described by now.
+
+        ``result``: (report, text of size and doubts, ids of the described clusters).
+        Pictures are shown of the sampled rows that have an object, texts of at most
+        MAX_TEXTS.
+        """
         report, numbers, clusters = result
         selection, dataset = self._session.selection, self._session.dataset
         if (
@@ -443,7 +490,10 @@ class SelectionTab(Listener):
         self._report.hide()
 
     def _show_title_and_notes(self, clusters: tuple[int, ...]) -> None:
-        """Show the notes of clusters, and their title unless it is being edited."""
+        """Show the notes of clusters, and their title unless it is being edited.
+
+        Only the title of a single cluster, of which no point is picked, can be edited.
+        """
         notes = [
             cluster.note for cluster in self._session.clusters.find_clusters(clusters)
         ]
@@ -461,7 +511,7 @@ class SelectionTab(Listener):
             self._title_context = self._session.dataset, cluster, clustering
 
     def _make_title(self, clusters: tuple[int, ...]) -> str:
-        """Return a title of clusters, of the only selected row, or of the points."""
+        """Return a title of clusters, or for () of the selected row or points."""
         present = self._session.clusters.find_clusters(clusters)
         if len(clusters) == 1 and present:
             return present[0].title
@@ -474,7 +524,10 @@ class SelectionTab(Listener):
 
 
 def _make_composition_frame(report: ClusterReport) -> pd.DataFrame:
-    """Return a table (level, bar, share), indexed by the levels of each entry."""
+    """Return a table (level, bar, share), indexed by the tuple of levels of each entry.
+
+    The bar goes to the share of the selection, with a mark at the share of all.
+    """
     frame = report.composition
     if frame.empty:
         return frame
@@ -484,7 +537,11 @@ def _make_composition_frame(report: ClusterReport) -> pd.DataFrame:
 
 
 def _make_differences_frame(sizes: pd.Series) -> pd.DataFrame:
-    """Return a table (column, bar, size) of effect sizes; the longest bar is full."""
+    """Return a table (column, bar, size) of effect sizes; the longest bar is full.
+
+    Bars begin in the middle; negative ones are orange.  Without sizes the only row says
+    that no column differs.
+    """
     if sizes.empty:
         sizes = pd.Series(np.nan, [NO_DIFFERENCE])
     ends = (0.5 + sizes / sizes.abs().max() / 2).fillna(0.5)
@@ -493,7 +550,10 @@ def _make_differences_frame(sizes: pd.Series) -> pd.DataFrame:
 
 
 def _size_and_doubts_text(report: ClusterReport, dataset: Dataset) -> str:
-    """Return the size and share of the selection, and its doubtful points."""
+    """Return the size and share of a selection, and its misplaced points and outliers.
+
+    Doubtful points are left out where there are none.
+    """
     count = count_text(report.size, dataset.row_noun)
     words = [count, f"{share_text(report.share)} of all"]
     if report.stretched_share > 0:

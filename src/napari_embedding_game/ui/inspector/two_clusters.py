@@ -20,7 +20,10 @@ TIP = (
 
 
 class TwoClusters(QWidget):
-    """Is there while two are selected; whoever holds it refreshes it."""
+    """Tests whether two selected clusters are one group, and shows the answer.
+
+    Shown while two clusters are selected; the owner calls :meth:`refresh`.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -34,7 +37,10 @@ class TwoClusters(QWidget):
         self.setLayout(vertical_box(self.ask, self.answer, spacing=0))
 
     def refresh(self) -> None:
-        """Forget the answer where other clusters are selected, or have other points."""
+        """Clear an answer on other clusters; show this for two selected clusters.
+
+        A running test is stopped then.  In a running game this is hidden.
+        """
         session = self._session
         source = session.clusters.clustering, session.selection.clusters
         if source != self._source:
@@ -45,6 +51,10 @@ class TwoClusters(QWidget):
         self.setVisible(is_pair and not session.is_moving)
 
     def _on_ask(self) -> None:
+        """Test in the background whether the selected clusters are one group.
+
+        A refusal is shown as the answer.
+        """
         of = self._session, self._session.selection.clusters
         job = call_or_show_error(self.answer.show_text, separation_job, *of)
         if job is not None:

@@ -31,7 +31,7 @@ class VolcanoPane(PlotPane):
         self._markers.update_view_if_outdated()
 
     def update_view(self) -> None:
-        """Show the plot of the present comparison, or nothing."""
+        """Show the plot and text of the markers' comparison, or no plot without one."""
         self.state.show_text(self._markers.state.text())
         compared = self._markers.compared
         plot = None if compared is None else compared.plot
@@ -39,21 +39,24 @@ class VolcanoPane(PlotPane):
             self.canvas.show_plot(plot)
 
     def _find_gene_at(self, x: float, y: float) -> int | None:
-        """Return the index of the gene at a position; None for none."""
+        """Return the index of the gene near a position; None for none.
+
+        None also while the picture is that of a former plot.
+        """
         plot = self.canvas.plot
         if plot is None or self.canvas.needs_paint:  # another plot is still shown
             return None
         return self.canvas.nearest_position_index(plot.gene_positions(), x, y)
 
     def _on_plot_clicked(self, x: float, y: float, is_added: bool) -> None:
-        """Colour the map by the clicked gene."""
+        """Colour the map by the gene near the click; do nothing elsewhere."""
         row = self._find_gene_at(x, y)
         if row is not None:
             name = str(self.canvas.plot.names[row])
             self._markers.workspace.color_by_value(name)
 
     def _make_tooltip(self, x: float, y: float) -> str:
-        """Return the figures of the gene at a position, or a hint."""
+        """Return the figures of the gene near a position, else a hint."""
         row, genes = self._find_gene_at(x, y), self._markers.result
         if row is None or genes is None:
             return HINT
