@@ -90,7 +90,11 @@ class Coloring:
     """Returns the level of each point (N,); None for a scale."""
 
     def to_figure_colors(self, title: str) -> PointColors:
-        """Return the colours, with levels or scale, as a figure takes them."""
+        """Return the colours, with levels or scale, as a figure takes them.
+
+        A scale whose last colours are red is taken from the bar, with the extent as its
+        limits; another one is viridis between the limits.
+        """
         limits, bar = self.limits, self.bar
         if limits is None:
             return PointColors(self.rgba, title, self.find_levels())
@@ -154,7 +158,8 @@ def _built_in_values_and_limits(
 ) -> tuple[NDArray[np.floating] | None, tuple[float, float] | None]:
     """Return the values (N,) and usual limits of a built-in choice except clusters.
 
-    Values are None, or empty, where they are not known; limits are None for movement.
+    Values are None, or empty, where they are not known, as is movement without a
+    comparison.  Limits are None for movement.
     """
     if choice == STRETCH:
         return snapshot.stretch, (0.0, MISPLACED_STRETCH)
@@ -172,7 +177,10 @@ def color_by_column_or_feature(
 ) -> Coloring:
     """Return the coloring for a choice that stands for a metadata column or a feature.
 
-    Raises a DataError where the feature's file cannot be read any more.
+    Numbers are coloured on a scale with ``limits``, by default percentiles of them;
+    levels have the file's colours, or others where the file has none.  Raises a
+    DataError where the feature's file cannot be read any more, and a KeyError for a
+    choice that the dataset does not have.
     """
     colorable = _find_colorable_columns(dataset)
     if choice not in colorable.columns:
@@ -192,7 +200,11 @@ def color_by_column_or_feature(
 def color_by_values(
     numbers: NDArray[np.floating], limits: tuple[float, float] | None = None
 ) -> Coloring:
-    """Return the coloring of points by numbers (N,) on a scale; NaN is missing."""
+    """Return the coloring of points by numbers (N,) on a scale.
+
+    ``limits`` are by default percentiles.  NaN and infinite numbers are grey, and the
+    title then says so.
+    """
     numbers = replace_infinite_by_nan(numbers)
     limits = limits or percentile_limits(numbers)
     title = "" if np.isfinite(numbers).all() else "Grey: missing."
@@ -206,9 +218,13 @@ def _color_on_scale(
     extent: tuple[float, float],
     alarm: float = np.inf,
 ) -> Coloring:
-    """Return the coloring of points by numbers (N,); from ``alarm`` on they are red."""
+    """Return the coloring of points by numbers (N,); from ``alarm`` on they are red.
+
+    The bar shows colours, and counts of about ``MAX_COUNTED`` numbers, over ``extent``.
+    """
 
     def paint(values: NDArray[np.floating]) -> Colors:
+        """Return colours (n, 4) of values (n,) with the limits and the alarm."""
         rgba = value_colors(values, limits)
         rgba[values >= alarm] = RED
         return rgba
@@ -227,7 +243,9 @@ def _color_by_levels(
 ) -> Coloring:
     """Return the coloring of points by the levels of a column (N,).
 
-    ``file_colors`` has the colours of some levels, as the file has them.
+    ``file_colors`` has the colours of some levels, as the file has them.  Rows without
+    a level are grey, and the last level of the legend.  With more than ``MAX_LEVELS``
+    used levels there is no legend, and the title says so.
     """
     categorical = values.astype("category").cat
     coded = categorical.remove_unused_categories().cat
@@ -249,8 +267,10 @@ def _color_by_levels(
 def list_color_choices(dataset: Dataset | None) -> list[str]:
     """Return the choices of "Colour by": built-in ones, columns, then few features.
 
-    A column with the name of a built-in choice ends with " (file)".  Without a dataset
-    only the built-in choices are returned.
+    A column with the name of a built-in choice ends with " (file)".  Features are named
+    measures, up to ``MAX_VALUES``; genes, components and features of pictures are left
+    out, and so are features that are columns as well.  Without a dataset only the
+    built-in choices are returned.
     """
     if dataset is None:
         return list(BUILT_IN)
@@ -281,7 +301,11 @@ _cache: WeakKeyDictionary[Dataset, _ColorableColumns] = WeakKeyDictionary()
 
 
 def _find_colorable_columns(dataset: Dataset) -> _ColorableColumns:
-    """Return the columns and features that can colour the map, cached by dataset."""
+    """Return the columns and features that can colour the map, cached by dataset.
+
+    Columns are in the order of :func:`_column_rank`.  A choice is the name of its
+    column or feature, with a suffix where a built-in choice or a column has that name.
+    """
     obs, colorable = dataset.obs, _cache.get(dataset)
     if colorable is None:
         ranks = {c: _column_rank(obs[c]) for c in obs.columns}
@@ -309,9 +333,10 @@ _NAMES, _CROWDED, _NUMBERS = 1, 2, 3
 def _column_rank(values: pd.Series) -> int:
     """Return the rank by which a metadata column is listed; 0 hides the column.
 
-    Levels come first, then very many levels, then numbers.  A column without values,
-    and one with more than 1,000 levels or with levels that hardly two rows share, such
-    as barcodes, is hidden.
+    Columns of up to ``MAX_LEVELS`` levels come first, then columns of more levels, then
+    numbers.  A column is hidden if it has no values, more than ``MAX_COLORS`` levels,
+    or more than ``MAX_LEVELS`` levels of which each has fewer than two rows on average,
+    such as barcodes.
     """
     if not values.notna().any():
         return 0
@@ -326,7 +351,8 @@ def _column_rank(values: pd.Series) -> int:
 def informative_metadata_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns that are informative for one row, levels first.
 
-    Labels of objects and columns with very many levels are left out.
+    Numbers come last.  Labels of objects, and columns with more than ``MAX_LEVELS``
+    levels, are left out.
     """
     return list(_find_colorable_columns(dataset).usable)
 
@@ -334,8 +360,9 @@ def informative_metadata_columns(dataset: Dataset) -> list[str]:
 def composition_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns to show a cluster's composition by.
 
-    Columns whose name stands for kinds of cells come first; ids and positions of
-    objects are left out.
+    Columns of levels whose name stands for kinds of cells come first.  Ids and
+    positions of objects are left out, and so are columns that are not informative for
+    one row (:func:`informative_metadata_columns`).
     """
     positions = POSITION_COLUMNS if dataset.objects is not None else frozenset()
     named = [
@@ -344,6 +371,7 @@ def composition_columns(dataset: Dataset) -> list[str]:
     columns = [name for name in named if dataset.roles[name] != "ids"]
 
     def is_no_kind(name: str) -> bool:
+        """Return whether a column's name or values do not stand for kinds of cells."""
         return not is_cell_type_name(name) or is_continuous(
             dataset.obs[name].head(1000)
         )
@@ -352,35 +380,49 @@ def composition_columns(dataset: Dataset) -> list[str]:
 
 
 def choice_name_in_file(choice: str, dataset: Dataset) -> str | None:
-    """Return the name of the column or feature of a choice; None if it is built in."""
+    """Return the name of the column, else of the feature, that a choice stands for.
+
+    None for a built-in or unknown choice.
+    """
     colorable = _find_colorable_columns(dataset)
     return colorable.columns.get(choice) or colorable.values.get(choice)
 
 
 def choice_of_column(name: str, dataset: Dataset) -> str:
-    """Return the choice that stands for a metadata column that can colour the map."""
+    """Return the choice that stands for a metadata column that can colour the map.
+
+    Raises StopIteration for another column.
+    """
     return _choice_with_name(name, _find_colorable_columns(dataset).columns)
 
 
 def choice_of_feature(name: str, dataset: Dataset) -> str:
-    """Return the choice that stands for a feature of the profile."""
+    """Return the choice that stands for a feature of the profile.
+
+    Raises StopIteration for another name.
+    """
     return _choice_with_name(name, _find_colorable_columns(dataset).values)
 
 
 def _choice_with_name(name: str, names: Mapping[str, str]) -> str:
+    """Return the first choice whose value in ``names`` is a name, or StopIteration."""
     return next(choice for choice, other in names.items() if other == name)
 
 
 def replace_gene_word(text: str, dataset: Dataset | None) -> str:
-    """Return a text with "gene" replaced by the dataset's word for its features."""
+    """Return a text with "gene" replaced by the dataset's word for its features.
+
+    "Gene" is replaced by the capitalized word.  Without a dataset the text stays.
+    """
     word = "gene" if dataset is None else dataset.column_noun
     return text.replace("gene", word).replace("Gene", word.capitalize())
 
 
 def percentile_limits(values: NDArray[np.floating]) -> tuple[float, float]:
-    """Return the 1st and 99th percentile, or the extent where both are equal.
+    """Return the 1st and 99th percentile of finite values, or equal ones' extent.
 
-    With the extent a few outliers would leave the map in one colour.
+    The extent (:func:`value_extent`) is returned where both percentiles are equal.  It
+    is not used elsewhere, as a few outliers would leave the map in one colour.
     """
     valid = values[np.isfinite(values)]
     low, high = np.percentile(valid, [1, 99]) if len(valid) else (0.0, 0.0)
@@ -389,14 +431,18 @@ def percentile_limits(values: NDArray[np.floating]) -> tuple[float, float]:
 
 
 def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
-    """Return the lowest and the highest finite value; equal values are set apart."""
+    """Return the lowest and the highest finite value, the highest always above.
+
+    Where all values are equal the highest is raised by at least 1.  Without finite
+    values the extent is (0, 1).
+    """
     valid = values[np.isfinite(values)]
     low, high = (float(valid.min()), float(valid.max())) if len(valid) else (0.0, 1.0)
     return low, high if high > low else low + max(1.0, abs(low))
 
 
 def viridis_shades() -> Colors:
-    """Return the scale's colours from the first to the last (SHADES, 4)."""
+    """Return viridis colours (SHADES, 4) of a scale from its first to its last."""
     return value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
 
 

@@ -69,7 +69,7 @@ class TextLabel(QLabel):
 
 
 def set_role(widget: QWidget, role: str) -> None:
-    """Set the role of a label or button, and apply the style sheet's rules for it."""
+    """Set the role of a widget, and apply the style sheet's rules for a new role."""
     if (widget.property("role") or "") != role:
         widget.setProperty("role", role)
         widget.style().unpolish(widget)
@@ -77,9 +77,10 @@ def set_role(widget: QWidget, role: str) -> None:
 
 
 def activate_parent_layouts(widget: QWidget) -> None:
-    """Activate the layouts of all parents of a widget, so that it gets its size now.
+    """Activate the layouts of a widget's parents, so that the widget gets its size now.
 
-    While a game runs Qt would do so much later.
+    The window's own layout is left out.  While a game runs Qt would activate them much
+    later.
     """
     parent = widget.parentWidget()
     while parent is not None and not parent.isWindow():
@@ -96,7 +97,10 @@ def icon_with_fixed_colors(picture: QPixmap) -> QIcon:
 
 
 def wrap_in_scroll_area(widget: QWidget) -> QScrollArea:
-    """Put a widget into a new scroll area without a frame, and return the area."""
+    """Put a widget into a new scroll area without a frame, and return the area.
+
+    It scrolls vertically only: the widget gets the width of the area.
+    """
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -111,8 +115,10 @@ def wrap_in_scroll_area(widget: QWidget) -> QScrollArea:
 def form_layout(*rows: tuple[Any, ...]) -> QFormLayout:
     """Return a form layout of labelled widgets that stays readable in a narrow dock.
 
-    Each row is (label, widget) or (label, widget, tooltip of the label).  An empty
-    label lets the widget span the row; the tooltip is by default the widget's.
+    Each row is (label, widget) or (label, widget, tooltip of the label), with a widget
+    of Qt or magicgui.  An empty label lets the widget span the row; the tooltip is by
+    default the widget's.  The label becomes the accessible name of the widget and of
+    its children, except check boxes.
     """
     layout = QFormLayout()
     layout.setContentsMargins(0, 0, 0, 0)
@@ -182,8 +188,8 @@ class ChoiceBox(QComboBox):
     def set_choices(self, choices: Iterable[tuple[str, Any]], *preferred: Any) -> None:
         """Replace the choices, pairs of text and value, without a signal.
 
-        The first of the ``preferred`` values that is among them becomes the value,
-        else the former value, else the first.
+        The first of the ``preferred`` values that is among the choices becomes the
+        value, else the former value, else that of the first choice.
         """
         listed, preferred = [*choices], (*preferred, self.value)
         with QSignalBlocker(self):
@@ -235,12 +241,15 @@ class FoldingSection(QWidget):
         return not self.content.isHidden()
 
     def set_expanded(self, is_expanded: bool) -> None:
-        """Show or hide the content."""
+        """Show or hide the content, and update the sign before the title."""
         self.content.setVisible(is_expanded)
         self.set_title(self._title)
 
     def set_header_hidden(self, is_hidden: bool) -> None:
-        """Hide the button and show the content, or show the button and collapse."""
+        """Hide the button and expand the section, or show the button and collapse it.
+
+        Without the button the content has no margins.  A repeated call changes nothing.
+        """
         if is_hidden != self.button.isHidden():
             self.button.setVisible(not is_hidden)
             left, below = (0, 0) if is_hidden else (self.indent, self.below)
@@ -248,13 +257,13 @@ class FoldingSection(QWidget):
             self.set_expanded(is_hidden)
 
     def set_title(self, title: str) -> None:
-        """Replace the title."""
+        """Replace the title, and give the button its new size at once."""
         self._title = title
         self._update_button_text()
         activate_parent_layouts(self.button)
 
     def _update_button_text(self) -> None:
-        """Show the title on the button, wrapped to the width of the section."""
+        """Show sign and title on the button, wrapped to the width of the section."""
         title = self._title
         sign = "▾" if self.is_expanded else "▸"
         text = f"{sign}  {title}"
@@ -299,9 +308,10 @@ def prevent_accidental_changes(root: QWidget) -> None:
 
 
 def commit_typed_number() -> None:
-    """Set the number that is being typed, since a click on a button may not.
+    """Set the number that is being typed, by taking the focus from its field.
 
-    A button that takes no focus leaves the field in the middle of typing.
+    A click on a button that takes no focus would leave the field in the middle of
+    typing.  Another widget keeps the focus.
     """
     field = QApplication.focusWidget()
     if isinstance(field, QAbstractSpinBox):
@@ -312,6 +322,7 @@ class _WheelAndPointFilter(QObject):
     """Ignores the wheel without focus, and replaces a typed "." by the decimal sign."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Return whether an event is done with; an ignored wheel goes to the parent."""
         if event.type() == QEvent.Type.Wheel and not watched.hasFocus():
             event.ignore()
             return True

@@ -17,7 +17,10 @@ ON_LIGHT = (QColor("#14161a"), QColor(255, 255, 255, 230))
 
 
 def text_half_size(text: str, is_bold: bool) -> tuple[float, float]:
-    """Return half the height and half the width of a text with its halo, in pixels."""
+    """Return half the height and half the width of a text, in pixels.
+
+    Halo and padding are included.
+    """
     metrics = QFontMetricsF(_text_font(is_bold))
     width = metrics.horizontalAdvance(text) + HALO_WIDTH + PADDING
     return (metrics.height() + PADDING) / 2, width / 2
@@ -53,6 +56,7 @@ def _text_outline(text: str, is_bold: bool) -> QPainterPath:
 
 @lru_cache(maxsize=2)
 def _text_font(is_bold: bool) -> QFont:
+    """Return the application's font with ``FONT_POINTS`` points, bold or regular."""
     font = QFont(QApplication.font())
     font.setPointSize(FONT_POINTS)
     font.setBold(is_bold)
@@ -60,7 +64,10 @@ def _text_font(is_bold: bool) -> QFont:
 
 
 def elide_text(text: str, is_bold: bool, width: float) -> str:
-    """Return a text, shortened at its end if it is wider than ``width`` pixels."""
+    """Return a text that fits into ``width`` pixels with its halo and padding.
+
+    A text that is too wide ends with an ellipsis.
+    """
     room = width - HALO_WIDTH - PADDING
     metrics = QFontMetricsF(_text_font(is_bold))
     return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)

@@ -47,7 +47,7 @@ def horizontal_box(
     """Return a layout that holds widgets and layouts from left to right.
 
     The items in ``stretched`` share the spare width; by default the first item has it.
-    An item that is None adds a stretch of free space.
+    An item that is None adds a stretch of free space, which also takes spare width.
     """
     layout = QHBoxLayout()
     layout.setContentsMargins(0, 0, 0, 0)
@@ -82,7 +82,8 @@ def push_button(
 ) -> QPushButton:
     """Return a button with a tooltip that calls ``on_click`` without arguments.
 
-    ``role`` is what the style sheet selects by, for instance "main" or "link".
+    ``role`` is what the style sheet selects by, for instance "main" or "link".  Text
+    and tooltip are shown as they are: "&" is no shortcut, and a tag is no HTML.
     """
     button = QPushButton(escape_ampersands(text))
     button.setToolTip(escape_tooltip(tip))
@@ -124,9 +125,9 @@ def slim_progress_bar() -> QProgressBar:
 
 
 def update_progress_bar(bar: QProgressBar, value: int, maximum: int) -> None:
-    """Set value and maximum of a progress bar, without an immediate repaint.
+    """Set value and maximum of a progress bar if they differ from the present ones.
 
-    An immediate repaint of the bar would repaint the whole window.
+    It is repainted later, as an immediate repaint would repaint the whole window.
     """
     if (bar.value(), bar.maximum()) != (value, maximum):
         bar.setUpdatesEnabled(False)
@@ -136,7 +137,10 @@ def update_progress_bar(bar: QProgressBar, value: int, maximum: int) -> None:
 
 
 def add_menu_entries(menu: QMenu, entries: Iterable[MenuEntry]) -> list[QAction]:
-    """Add entries to a menu, and return their actions in the same order."""
+    """Add entries to a menu, and return their actions in the same order.
+
+    Texts and tooltips are shown as they are, and tooltips of the menu are turned on.
+    """
     menu.setToolTipsVisible(True)
     actions = []
     for text, on_trigger, tip in entries:
@@ -148,6 +152,7 @@ def add_menu_entries(menu: QMenu, entries: Iterable[MenuEntry]) -> list[QAction]
 
 
 def _add_to_box(layout: QVBoxLayout | QHBoxLayout, item: Any, stretch: int) -> None:
+    """Add a layout or a widget of Qt or magicgui with a stretch; None adds a space."""
     if item is None:
         layout.addStretch(1)
     elif isinstance(item, QLayout):

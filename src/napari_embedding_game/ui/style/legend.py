@@ -54,7 +54,10 @@ class LegendView(QWidget):
         self.show_coloring(UNCOLORED)
 
     def show_coloring(self, coloring: Coloring) -> None:
-        """Show levels, scale or title of a coloring."""
+        """Show levels under the coloring's title, or a scale, or the title alone.
+
+        A scale has the title below it.
+        """
         is_scale = coloring.limits is not None
         has_levels = bool(coloring.levels)
         self.text.show_text("" if has_levels else coloring.title)
@@ -70,6 +73,7 @@ class LegendView(QWidget):
             )
 
     def _on_level_rows_picked(self, indices: list[int], is_added: bool) -> None:
+        """Deselect the rows in the table, and emit :attr:`level_picked` for each."""
         self.level_table.select_keys(())  # the same row can be clicked again
         for index in indices:
             self.level_picked.emit(index, is_added)
@@ -102,7 +106,10 @@ class _ColorScale(QWidget):
         grid.addWidget(self.high, 0, 2, 2, 1)
 
     def show_scale(self, coloring: Coloring) -> None:
-        """Show bar, histogram and limits of a coloring; a dragged slider stays."""
+        """Show bar, histogram and limits of a coloring with a scale.
+
+        The slider gets the coloring's extent and limits, unless it is being dragged.
+        """
         self._paint_color_bar(*coloring.bar)
         for label, limit in zip((self.low, self.high), coloring.limits, strict=True):
             label.setText(WIDEST_NUMBER)  # the bar keeps its width during a drag
@@ -117,7 +124,8 @@ class _ColorScale(QWidget):
     def _paint_color_bar(self, shades: Colors, counts: NDArray[np.integer]) -> None:
         """Paint the colours (SHADES, 4) below a histogram of the counts (BINS,).
 
-        Its bars are as high as the square roots of the counts.
+        The histogram's bars have the colours of the scale, and are as high as the
+        square roots of the counts relative to the largest count.
         """
         heights = np.sqrt(counts / max(counts.max(), 1)).repeat(SHADES // BINS)
         levels = np.arange(HISTOGRAM, -BAR, -1)[:, None]
@@ -127,6 +135,7 @@ class _ColorScale(QWidget):
         self.bar.setPixmap(QPixmap.fromImage(image))
 
     def _on_slider_moved(self, limits: tuple[float, float]) -> None:
+        """Emit the chosen limits, the high one at least a step above the low one."""
         low, high = limits
         least = low + self.slider.singleStep()
         self._view.limits_changed.emit((low, max(high, least)))

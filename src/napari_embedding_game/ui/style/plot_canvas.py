@@ -77,7 +77,10 @@ class PlotCanvas(QScrollArea):
         self.setWidget(widget_with_layout(vertical_box()))
 
     def set_theme(self, colors: ThemeColors) -> None:
-        """Paint the plot again in the colours of napari's theme."""
+        """Paint the plot again in the colours of napari's theme, without a pause.
+
+        Before the first theme no plot is painted.
+        """
         self._colors, self._pause_end = colors, 0.0
         self._request_paint()
 
@@ -88,7 +91,8 @@ class PlotCanvas(QScrollArea):
     def show_plot(self, plot: Plot | None, *, is_scrolled: bool = False) -> None:
         """Request that a plot is painted; None clears the canvas at once.
 
-        With ``is_scrolled`` the plot is at least as large as in a file, and scrolled.
+        With ``is_scrolled`` the plot has at least its size in a file at ``DENSITY``
+        pixels per inch, grows up to ``MAX_GROWTH`` times, and is scrolled.
         """
         self.plot, self._is_scrolled = plot, is_scrolled
         if plot is None and self.axes is not None:
@@ -97,7 +101,10 @@ class PlotCanvas(QScrollArea):
         self._request_paint()
 
     def position_to_pixel(self, x: float, y: float) -> QPoint:
-        """Return the pixel of :attr:`canvas` at which a position of the axes lies."""
+        """Return the pixel of :attr:`canvas` at which a position of the axes lies.
+
+        A plot must have been painted.
+        """
         across, up = self.axes.transData.transform((x, y)) / self._device_pixel_ratio
         return QPoint(round(across), round(self.canvas.height() - 1 - up))
 
@@ -110,7 +117,8 @@ class PlotCanvas(QScrollArea):
     ) -> int | None:
         """Return the index of the position (n, 2) nearest to (x, y).
 
-        None where no position is within ``max_pixels``.
+        Positions are those of the axes, distances are in pixels.  None where no
+        position is within ``max_pixels``; positions that are not finite are ignored.
         """
         to_pixels = self.axes.transData.transform
         pixels = (
@@ -139,7 +147,11 @@ class PlotCanvas(QScrollArea):
             self._paint_timer.start(max(0, round(1000 * wait)))
 
     def _paint_plot(self) -> None:
-        """Paint the plot in the theme's colours, and set when to paint again."""
+        """Paint the plot in the theme's colours, and set when to paint again at most.
+
+        Without a plot the figure is cleared.  The figure's widget is made if needed;
+        nothing is done before :meth:`set_theme`.
+        """
         if self._colors is None or (self.plot is None and self.canvas is None):
             return
         from matplotlib import rc_context
@@ -170,7 +182,7 @@ class PlotCanvas(QScrollArea):
         self.axes = None
 
     def _make_figure_canvas(self) -> None:
-        """Make the widget of matplotlib's figure, and connect its events."""
+        """Make the widget of matplotlib's figure, and subscribe to its events."""
         from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg
         from matplotlib.figure import Figure
 
@@ -188,19 +200,22 @@ class PlotCanvas(QScrollArea):
             self.canvas.mpl_connect(event, slot)
 
     def _event_position(self, event: Any) -> tuple[float, float]:
+        """Return the position (x, y) of an event in the axes, or beyond them."""
         x, y = self.axes.transData.inverted().transform((event.x, event.y))
         return float(x), float(y)
 
     def _on_canvas_resized(self, event: object) -> None:
+        """Paint the plot again in the next turn of the event loop, without a pause."""
         self.needs_paint = True
         self._paint_timer.start(0)
 
     def _on_button_pressed(self, event: Any) -> None:
+        """Note the place of a press of the left button, if there is a plot."""
         if event.button == 1 and self.axes is not None:
             self._press_place = _event_pixel(event), self._event_position(event)
 
     def _on_mouse_moved(self, event: Any) -> None:
-        """Show the tooltip at the mouse, or the rectangle of a drag."""
+        """Show the tooltip at the mouse, or while the button is down the rectangle."""
         if self.axes is None:
             return
         if self._press_place is None:
@@ -214,7 +229,10 @@ class PlotCanvas(QScrollArea):
             self._band.show()
 
     def _on_button_released(self, event: Any) -> None:
-        """Emit a click or a drag."""
+        """Emit a click or a drag, and hide the rectangle.
+
+        Nothing is emitted where the plot was cleared meanwhile.
+        """
         if self._press_place is None or event.button != 1:
             return
         is_drag, begin = self._is_drag_event(event), self._press_place[1]
@@ -232,6 +250,10 @@ class PlotCanvas(QScrollArea):
             self.clicked.emit(*position, is_added)
 
     def _is_drag_event(self, event: Any) -> bool:
+        """Return whether the mouse is ``MIN_DRAG`` pixels from its press or farther.
+
+        Never without ``can_drag``.
+        """
         moved = _event_pixel(event) - self._press_place[0]
         return self._can_drag and moved.manhattanLength() >= MIN_DRAG
 
@@ -263,7 +285,10 @@ def _event_pixel(event: Any) -> QPoint:
 
 
 def _matplotlib_style(colors: ThemeColors) -> dict[str, Any]:
-    """Return matplotlib's rc settings for a theme of napari, with the map's colours."""
+    """Return matplotlib's rc settings for a theme of napari.
+
+    Lines of a plot have the first ``N_COLORS`` colours of the map's palette.
+    """
     from matplotlib import cycler
 
     text, ground = colors.text.name(), colors.background.name()

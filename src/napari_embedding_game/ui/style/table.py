@@ -97,14 +97,21 @@ class _BarDelegate(QStyledItemDelegate):
     def setModelData(
         self, editor: QWidget, model: QAbstractItemModel, index: QModelIndex
     ) -> None:
-        """Emit the typed text without changing the cell: the receiver shows it."""
+        """Emit the table's ``cell_edited`` with the row's key and the typed text.
+
+        The cell stays as it is: the receiver of the signal shows the new text.
+        """
         table = self.parent()
         table.cell_edited.emit(table.keys[index.row()], editor.text())
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex
     ) -> None:
-        """Paint a cell: its text, a text and a bar, or a bar with ground and mark."""
+        """Paint a cell: its text, a text with a bar, or a bar on its ground.
+
+        A bar has the colour of its row, else orange if it says so, else that of the
+        theme's lines.  Its mark is a line across the bar.
+        """
         text, bar, color = (index.data(role) for role in (_TEXT, BAR, COLOR))
         if bar is None or self.colors is None:
             super().paint(painter, option, index)
@@ -140,7 +147,8 @@ class Table(QTableWidget):
 
     Parameters
     ----------
-    *columns : Column
+    *columns : TableColumn
+        How the frame's columns are shown, in the frame's order.
     selects_many : bool
         Whether several rows can be chosen.
     has_headings : bool
@@ -235,7 +243,10 @@ class Table(QTableWidget):
         self.itemSelectionChanged.connect(self._on_selection_changed)
 
     def set_theme(self, colors: ThemeColors) -> None:
-        """Apply the colours of napari's theme, and fit rows and bars to its font."""
+        """Apply the colours of napari's theme, and fit rows and bars to its font.
+
+        All cells are written again.
+        """
         self._bar_delegate.colors, self._warning = colors, colors.warning
         bar = BAR_WIDTH + self.fontMetrics().horizontalAdvance(WIDEST_NUMBER)
         for section in range(len(self._columns)):  # only bars keep this width
@@ -253,7 +264,10 @@ class Table(QTableWidget):
         self.horizontalHeaderItem(0).setText(title)
 
     def rows_with_keys(self, keys: Iterable[Any]) -> list[int]:
-        """Return the row numbers that have these keys, from top to bottom."""
+        """Return the row numbers that have these keys, from top to bottom.
+
+        Keys that are not in the table are ignored.
+        """
         requested = set(keys)
         return [row for row, key in enumerate(self.keys) if key in requested]
 
@@ -267,8 +281,9 @@ class Table(QTableWidget):
         """Replace the rows; an equal frame with equal colours changes nothing.
 
         ``colors`` ("#rrggbb") and ``tips`` are by the keys, the index of ``frame``;
-        ``source`` is kept as :attr:`source`.  While a cell is edited the call waits
-        until the editor is closed.
+        ``source`` is kept as :attr:`source`.  Selection and current row stay on their
+        keys; with other keys the table scrolls to the top and gets its new height.
+        While a cell is edited the last call waits until the editor is closed.
         """
         if self.is_editing:
             self._pending = frame, colors, tips, source
@@ -316,7 +331,10 @@ class Table(QTableWidget):
         self.select_keys(chosen, scrolls=False)
 
     def _sort_frame(self) -> pd.DataFrame:
-        """Return the frame in its own order, or sorted by the pressed heading."""
+        """Return the frame sorted by the pressed heading, or in its own order.
+
+        Equal values stay in the frame's order.
+        """
         head, frame = self.horizontalHeader(), self.frame
         section = head.sortIndicatorSection()
         if not 0 <= section < frame.shape[1]:
@@ -331,7 +349,9 @@ class Table(QTableWidget):
     ) -> QTableWidgetItem:
         """Return the item for a value: its text, tooltip, swatch, bar and warning.
 
-        ``section`` is the column's index; ``highest`` is the value with a full bar.
+        ``section`` is the column's index, ``key`` that of the row; ``highest`` is the
+        value with a full bar.  The text is "" for NaN and for a :class:`Bar`.  Only the
+        first column has swatches, and its tooltips begin with the text.
         """
         column, is_text = self._columns[section], not isinstance(value, Bar)
         text = column.format_value(value) if is_text and value == value else ""
@@ -353,21 +373,25 @@ class Table(QTableWidget):
         return cell
 
     def sizeHint(self) -> QSize:
-        """Return a size for all rows, up to ``max_rows``."""
+        """Return a size for all rows, up to ``max_rows``; Qt's own if that is 0."""
         return self._size_for_rows(self._max_rows) or super().sizeHint()
 
     def minimumSizeHint(self) -> QSize:
-        """Return a size for all rows, up to ``min_rows``."""
+        """Return a size for all rows, up to ``min_rows``; Qt's own if that is 0."""
         return self._size_for_rows(self._min_rows) or super().minimumSizeHint()
 
     def _size_for_rows(self, max_rows: int) -> QSize | None:
+        """Return a size for at least one and at most so many rows; None for 0."""
         n_rows = min(max(self.rowCount(), 1), max_rows)
         head, row = self.horizontalHeader(), self.verticalHeader().defaultSectionSize()
         above = 2 if head.isHidden() else 2 + head.sizeHint().height()
         return QSize(200, above + row * n_rows) if max_rows else None
 
     def select_keys(self, keys: Iterable[Any], *, scrolls: bool = True) -> None:
-        """Select the rows with these keys without a signal; scroll to the first."""
+        """Select only the rows with these keys, without :attr:`rows_picked`.
+
+        With ``scrolls`` the first of them becomes the current row, and is scrolled to.
+        """
         self._is_selecting_in_code = True
         rows, model = self.rows_with_keys(keys), self.model()
         selection = QItemSelection()
@@ -387,7 +411,10 @@ class Table(QTableWidget):
         return [self.keys[row] for row in rows]
 
     def edit_first_cell(self, key: Any) -> None:
-        """Open the editor of the first cell of a row, after committing an open one."""
+        """Open the editor of a row's first cell, after committing an open editor.
+
+        The row becomes the current row; nothing is opened for an unknown key.
+        """
         self.close_open_editor(commits=True)
         for row in self.rows_with_keys([key]):
             index, flags = self.model().index(row, 0), QItemSelectionModel.SelectionFlag
@@ -395,7 +422,7 @@ class Table(QTableWidget):
             self.edit(index)
 
     def close_open_editor(self, event: object = None, *, commits: bool = False) -> None:
-        """Close an open editor, and commit or discard the typed text."""
+        """Close an open editor; commit the typed text if asked to, else discard it."""
         editor = self.indexWidget(self.currentIndex())
         if editor is not None:
             if commits:
@@ -412,13 +439,16 @@ class Table(QTableWidget):
             self.show_frame(*pending)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Limit the width of a column, so that long names leave room for bars."""
+        """Limit the width of each column, so that long names leave room for bars."""
         widest = round(MAX_NAME_SHARE * event.size().width())
         self.horizontalHeader().setMaximumSectionSize(widest)
         super().resizeEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy the table at Ctrl+C, and emit a signal at Enter."""
+        """Copy the table at Ctrl+C, and emit :attr:`enter_pressed` at Enter.
+
+        Qt handles all other keys, and Enter while a cell is edited.
+        """
         if event.matches(QKeySequence.StandardKey.Copy):
             self._copy_to_clipboard()
         elif event.key() in ENTER and not self.is_editing:
@@ -442,12 +472,16 @@ class Table(QTableWidget):
         self._is_adding = False
 
     def _on_selection_changed(self) -> None:
+        """Emit :attr:`rows_picked` unless the rows were selected in code."""
         if not self._is_selecting_in_code:
             self.rows_picked.emit(self.selected_keys(), self._is_adding)
 
 
 def _natural_sort_key(value: Any) -> Any:
-    """Return the sort key of a value: numbers in texts count, and NaN comes first."""
+    """Return the sort key of a value: NaN comes first.
+
+    In a text numbers are padded, so that "B2" comes before "B10", and case is ignored.
+    """
     if isinstance(value, str):
         return re.sub(r"\d+", lambda number: number[0].zfill(9), value.casefold())
     return value if value == value else -np.inf

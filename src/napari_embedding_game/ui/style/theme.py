@@ -150,7 +150,10 @@ def canvas_color_events(viewer: Any) -> tuple[Any, Any]:
 
 
 def theme_colors(name: str) -> ThemeColors:
-    """Return the colours of the theme with a name such as ``viewer.theme``."""
+    """Return the colours of the theme with a name such as ``viewer.theme``.
+
+    Grounds and text are the theme's; other colours are made for a dark or a light one.
+    """
     theme = get_theme(name)
     background, foreground, raised, text = (
         QColor(*color.as_rgb_tuple(alpha=False))
@@ -173,5 +176,6 @@ def theme_colors(name: str) -> ThemeColors:
 
 
 def _blend_colors(first: QColor, second: QColor, share: float) -> QColor:
+    """Return an opaque mixture of two colours with this share of the second."""
     pairs = zip(first.getRgb()[:3], second.getRgb()[:3], strict=True)
     return QColor(*(round(a + share * (b - a)) for a, b in pairs))

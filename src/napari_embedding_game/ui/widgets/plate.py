@@ -75,7 +75,10 @@ class PlateWidget(MapTool):
         self._clusters = ()
 
     def update_view(self) -> None:
-        """Find the plates of the present dataset, and show them."""
+        """Find the plates of the present dataset, and show the wells of the chosen one.
+
+        The choice of plates is visible for several plates only.
+        """
         self._plates_dataset = dataset = self._session.dataset
         self._plates = plates = () if dataset is None else find_plates(dataset)
         self._columns = list_well_columns(dataset, plates) if dataset and plates else []
@@ -88,7 +91,12 @@ class PlateWidget(MapTool):
         self._show_wells()
 
     def _show_wells(self, event: object = None) -> None:
-        """Show the wells of the chosen plate, with shares or counts."""
+        """Show the wells of the chosen plate, with shares or counts.
+
+        Selected clusters are noted first.  Shares need such clusters and a map; the
+        scale ends at the highest value of all plates.  Without plates a text says what
+        is missing.  Nothing is shown while the session has a newer dataset.
+        """
         dataset, plates = self._plates_dataset, self._plates
         selection = self._session.selection
         if not selection.is_of_points:
@@ -135,7 +143,10 @@ class PlateWidget(MapTool):
         self.canvas.show_plot(plot)
 
     def _fully_selected_wells(self, plate: Plate) -> tuple[Well, ...]:
-        """Return the wells whose points are all selected; none if clusters are."""
+        """Return the wells of a plate whose points are all selected.
+
+        There are none while clusters are selected, and none without points.
+        """
         selection = self._session.selection
         if not selection.is_of_points:
             return ()
@@ -148,7 +159,11 @@ class PlateWidget(MapTool):
     def _select_wells(
         self, x: float, y: float, to_x: float, to_y: float, is_added: bool
     ) -> None:
-        """Select the points of the wells in a rectangle, or clear the selection."""
+        """Select the points of the wells in a rectangle; without wells clear all.
+
+        The rectangle goes from (x, y) to (to_x, to_y) in the plot's axes.  With
+        ``is_added`` the points are toggled.  Without a map a text asks for one.
+        """
         session = self._session
         (up, down), (left, right) = (
             sorted(map(round, ends)) for ends in ((y, to_y), (x, to_x))
@@ -165,6 +180,7 @@ class PlateWidget(MapTool):
             session.selection.toggle_points(points, is_added=is_added)
 
     def _save_plot(self) -> None:
+        """Ask for a file, save the plot on show, and show the resulting message."""
         if self.canvas.plot is not None:
             self.state.show_text(
                 ask_and_save_plot(self.canvas.plot, self, self._session, "plate")

@@ -85,7 +85,7 @@ class ReferenceWidget(MapTool):
         self._stop_and_reset()
 
     def _stop_and_reset(self, event: object = None) -> None:
-        """Stop a running job, and show what can be done."""
+        """Stop a running job, and say what can be done with data and reference."""
         self._jobs.stop()
         reference, dataset, text = self._reference, self._session.dataset, HINT
         if dataset is None or not dataset.has_expression:
@@ -99,7 +99,10 @@ class ReferenceWidget(MapTool):
         self._update_widgets()
 
     def _update_widgets(self) -> None:
-        """Show the widgets that can be used now, and mark the next button."""
+        """Show the widgets that can be used now, and mark the next button.
+
+        Only the cancel button is visible while a job runs, and no button without genes.
+        """
         dataset, is_busy = self._session.dataset, self._jobs.is_busy
         can_ask = dataset is not None and dataset.has_expression and not is_busy
         self.open_button.setVisible(can_ask)
@@ -118,12 +121,13 @@ class ReferenceWidget(MapTool):
             )
 
     def _choose_reference_file(self) -> None:
-        """Ask for a file, and load the reference in it."""
+        """Ask for a file, and load the reference in it in another thread."""
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
         if name:
             self._submit(partial(load_reference, Path(name)), self._on_reference_loaded)
 
     def _on_reference_loaded(self, reference: ReferenceMap) -> None:
+        """Keep the reference, and offer its columns of groups, one suggested."""
         self._reference = reference
         columns = reference.dataset.level_columns
         self.label_choice.set_choices(
@@ -140,7 +144,10 @@ class ReferenceWidget(MapTool):
     def _submit_with_inputs(
         self, work: Callable[..., Stages[Any]], on_result: Callable[[Any], None]
     ) -> None:
-        """Run ``work`` on the dataset and the reference in another thread."""
+        """Run ``work`` on dataset, reference and chosen column in another thread.
+
+        It is also told whether to remove a batch effect.
+        """
         inputs = self._session.dataset, self._reference, self.label_choice.value
         is_corrected = self.correct_box.isChecked()
         self._submit(partial(work, *inputs, correct_batch=is_corrected), on_result)
@@ -149,13 +156,17 @@ class ReferenceWidget(MapTool):
         """Open the map with the placed cells, or show why that is not possible."""
 
         def place() -> None:
+            """Open the map, and show how confident the predicted labels are."""
             self.workspace.map_tree.open_placed_map(cells)
             self._show_result(cells.predicted, cells.notes, PLACED)
 
         call_or_show_error(partial(self.state.show_text, role="warning"), place)
 
     def _on_labels_predicted(self, mapped: MappedCells) -> None:
-        """Add the predicted labels as a column, and colour the map by it."""
+        """Add the only predicted labels as columns, and colour the map by them.
+
+        The confidence is shown afterwards.
+        """
         (predicted,) = mapped.labels.values()
         name = self._session.add_columns(with_predicted_labels, predicted)
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
@@ -164,7 +175,10 @@ class ReferenceWidget(MapTool):
     def _show_result(
         self, predicted: PredictedLabels, notes: tuple[str, ...], more: str = ""
     ) -> None:
-        """Show the confidence of predicted labels, followed by notes."""
+        """Show the confidence of predicted labels, then ``more``, then the notes.
+
+        It is a warning from a share of ``MUCH_UNLIKE`` cells unlike the reference on.
+        """
         role = "warning" if predicted.unlike.mean() > MUCH_UNLIKE else "note"
         parts = [confidence_text(predicted, self._reference), more, *notes]
         self.state.show_text(" ".join(filter(None, parts)), role)
@@ -174,15 +188,20 @@ class ReferenceWidget(MapTool):
     def _submit(
         self, stages: Callable[[], Stages[Any]], on_result: Callable[[Any], None]
     ) -> None:
-        """Run stages in another thread, and call ``on_result`` with their result."""
+        """Run stages in another thread, and call ``on_result`` with their result.
+
+        It is called in this thread.  The widgets are updated for a running job.
+        """
         self._on_result = on_result
         self._jobs.submit(stages)
         self._update_widgets()
 
     def _on_job_returned(self, result: Any) -> None:
+        """Hand the result to the function given with the job, and update widgets."""
         self._on_result(result)
         self._update_widgets()
 
     def _on_job_failed(self, error: BaseException) -> None:
+        """Update the widgets, and show the error as a warning."""
         self._update_widgets()
         self.show_error(error)

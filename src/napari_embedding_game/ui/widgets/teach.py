@@ -120,14 +120,20 @@ class TeachWidget(MapTool):
     # Actions of a person
 
     def _make_class_of_selection(self) -> None:
-        """Make a group of the selected points, and open the editor of its name."""
+        """Make a group of the selected points, and open the editor of its name.
+
+        Without selected points the error's text is shown.
+        """
         session = self._session
         key = self._try_edit(session.clusters.make_group, session.selection.points)
         if key is not None:
             self.class_table.edit_first_cell(key)
 
     def _add_selection_to_class(self) -> None:
-        """Add the selected points to the examples of the chosen class."""
+        """Add the selected points to the examples of the chosen class.
+
+        Without either a text asks for a selection.
+        """
         session, chosen = self._session, self.class_table.selected_keys()
         if session.selection.is_empty or not chosen:
             self._update_buttons_and_text(NOTHING_SELECTED)
@@ -139,7 +145,10 @@ class TeachWidget(MapTool):
             )
 
     def _start_or_stop_learning(self) -> None:
-        """Learn the classes in another thread, or stop that."""
+        """Stop a running job, else learn the classes in another thread.
+
+        Nothing is learned while the examples do not suffice.
+        """
         dataset = self._session.dataset
         if self._learning_job.is_busy:
             self._learning_job.stop()
@@ -147,6 +156,7 @@ class TeachWidget(MapTool):
             examples = learned_classes.choose_example_rows(dataset, self._annotation)
 
             def learn() -> Stages[tuple[Classification, Examples]]:
+                """Yield the stages of learning; return classes and examples."""
                 return (
                     yield from learned_classes.learn_from_examples(dataset, examples)
                 ), examples
@@ -157,7 +167,10 @@ class TeachWidget(MapTool):
     # Events
 
     def _on_learned(self, result: tuple[Classification, Examples]) -> None:
-        """Add the learned classes as a column, and colour the map by it."""
+        """Add the learned classes as a column, and colour the map by it.
+
+        The newest column of learned classes is replaced.  The selection is cleared.
+        """
         session, self._learned = self._session, result
         name = self._taught_column or learned_classes.TAUGHT
         column = session.add_columns(learned_classes.add_class_columns, name, *result)
@@ -166,13 +179,19 @@ class TeachWidget(MapTool):
         self.update_view()
 
     def _on_learning_failed(self, error: BaseException) -> None:
+        """Show the error's text before the next step."""
         self._update_buttons_and_text(error_text(error))
 
     def _on_clusters_changed(self) -> None:
+        """Update the view if the annotation is another one."""
         if self._annotation is not self._shown_annotation:
             self.update_view()
 
     def _on_dataset_changed(self, event: object = None) -> None:
+        """Stop learning, with a message on that, and forget the last result.
+
+        An open editor is closed, and its text is discarded.
+        """
         text = OTHER_DATA if self._learning_job.is_busy else ""
         self._learning_job.stop()
         self._learned = None
@@ -205,7 +224,11 @@ class TeachWidget(MapTool):
         )
 
     def _show_classes(self) -> None:
-        """Show the groups with their examples, accuracies and colours."""
+        """Show the groups with their examples, accuracies and colours.
+
+        Accuracies are those of the last result, NaN for a group that it lacks.  Without
+        a chosen group the first becomes the chosen one.
+        """
         self._shown_annotation = annotation = self._annotation
         groups = annotation.groups
         recalls: dict[str, float] = {}
@@ -230,7 +253,11 @@ class TeachWidget(MapTool):
             self.class_table.select_keys([*groups][:1])
 
     def _class_colors(self) -> dict[str, str]:
-        """Return the colours "#rrggbb" of classes on the map, by their names."""
+        """Return the colours "#rrggbb" of classes on the map, by their names.
+
+        These are learned classes, or named clusters while the map is coloured by
+        cluster or nothing was learned.
+        """
         session, column = self._session, self._taught_column
         if column is not None and session.look.color_by != CLUSTER:
             names = session.dataset.obs[column].astype("category").cat.categories
@@ -242,7 +269,11 @@ class TeachWidget(MapTool):
         return {c.name: color for c, color in zip(named, colors, strict=True)}
 
     def _show_doubtful_points(self) -> None:
-        """Show the points whose learned class is least sure, if there is any."""
+        """Show the points whose learned class is least sure.
+
+        A point is shown by its text, else by its name.  Without learned classes the
+        table stays as it is.
+        """
         dataset, column = self._session.dataset, self._taught_column
         if column is None:
             return
@@ -262,7 +293,10 @@ class TeachWidget(MapTool):
         self.doubtful_table.show_frame(frame)
 
     def _update_buttons_and_text(self, message: str = "") -> None:
-        """Update buttons, and show a message followed by the next step."""
+        """Update buttons, and show a message followed by the next step.
+
+        While a job learns the text stays, and without data it asks for data.
+        """
         has_data, is_busy = (
             self._session.dataset is not None,
             self._learning_job.is_busy,
@@ -285,7 +319,11 @@ class TeachWidget(MapTool):
             self.state.show_text(text)
 
     def _next_step_text(self) -> str:
-        """Return a sentence on the next step, or on the accuracy of the classes."""
+        """Return a sentence on the next step, or on the accuracy of the classes.
+
+        It is the first that holds: why nothing can be learned; that examples were
+        changed since; the accuracy, if known; to learn, with the smallest class.
+        """
         dataset, annotation = self._session.dataset, self._annotation
         if self._refusal:
             return self._refusal
