@@ -59,7 +59,12 @@ def read(source: str | Path, **options: Any) -> AnnData:
 
 
 def as_anndata(dataset: Dataset) -> AnnData:
-    """Return the kept rows of a dataset as an AnnData, as :func:`read` describes."""
+    """Return the kept rows of a dataset as an AnnData.
+
+    ``obsm["X_features"]`` is the matrix to embed, ``X`` the profile with counts as
+    log1p, ``obs`` the metadata, ``uns`` the colours of the file. Row names are unique:
+    "-1" is appended to the second of two equal ones, counted over all source rows.
+    """
     rows = pd.Index(make_names_unique(dataset.source_obs_names))[dataset.kept]
     obs = dataset.obs.set_axis(rows)
     names, ids = dataset.profile_names, dataset.gene_ids

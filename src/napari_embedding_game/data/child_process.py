@@ -8,9 +8,10 @@ from typing import Any
 
 
 def start_process(module: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start Python with this process's import path; call a module's ``serve`` there.
+    """Start Python with the import path of this process, and call ``serve()`` there.
 
-    Its standard input and output are pipes. ``options``: further options of ``Popen``.
+    ``module``: full name of the module that has ``serve``. Standard input and output of
+    the process are pipes. ``options``: further options of ``Popen``.
     """
     path = f"import sys; sys.path[:] = {sys.path!r}; "
     return subprocess.Popen(

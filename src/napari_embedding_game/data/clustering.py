@@ -68,7 +68,10 @@ def clustering_from_labels(labels: NDArray[np.int32]) -> Clustering:
 
 
 def label_indices(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the index of each label in `ids`, (N,); -1 for a label that is absent."""
+    """Return the index in `ids` of each label, (N,); -1 for a label that is absent.
+
+    Ids and labels are not negative.
+    """
     numbers = np.asarray(ids, np.intp)
     highest = max(labels.max(initial=0), numbers.max(initial=0))
     table = np.full(int(highest) + 1, -1)

@@ -31,7 +31,10 @@ MEASURE_WORDS = frozenset({"n", "total", "pct", "percent", "score"})
 
 
 def is_sample_name(column: str) -> bool:
-    """Return whether a column name contains a word such as donor, batch or day."""
+    """Return whether a column name contains a word such as donor, batch or day.
+
+    A plural s is ignored.
+    """
     return bool(_split_words(column) & SAMPLE_WORDS)
 
 
@@ -41,7 +44,10 @@ def is_cell_type_name(column: str) -> bool:
 
 
 def is_measure_name(column: str) -> bool:
-    """Return whether a column name is one of a cell's measures: n_genes_by_counts."""
+    """Return whether a column name is one of measures, as n_genes_by_counts.
+
+    False if the name has a word of samples, too.
+    """
     return bool(_split_words(column) & MEASURE_WORDS) and not is_sample_name(column)
 
 

@@ -34,8 +34,9 @@ class GeneSet:
 def read_gene_sets(path: Path) -> list[GeneSet]:
     """Read the gene sets of a .gmt file, or the single set of a text file.
 
-    A line of a .gmt file has a name, a description and genes between tabs. A text file
-    is one set named as the file; lines that begin with "#" are skipped.
+    A line of a .gmt file has a name, a description and genes between tabs; other lines,
+    and sets without genes, are left out. A text file is one set named as the file.
+    Lines that begin with "#" are skipped in both.
 
     Raises DataError if the file cannot be read, is too large, or has no genes.
     """
@@ -66,9 +67,11 @@ def score_genes(
 ) -> tuple[NDArray[np.float64], FoundNames]:
     """Return the (n,) scores of ``scanpy.tl.score_genes``, and which genes were found.
 
-    Raises DataError if scanpy is missing, the data hold no expression or more than fits
-    into memory, no gene of the set is in the data, or too few other genes are left to
-    compare with.
+    Genes of the set that the data lack are ignored. The global random state of numpy,
+    which scanpy seeds, is restored.
+
+    Raises DataError if scanpy is missing, the data hold no expression, no gene of the
+    set is in the data, or too few other genes are left to compare with.
     """
     if not dataset.has_expression:
         raise DataError(
@@ -110,8 +113,8 @@ def with_score(
 ) -> tuple[Dataset, str]:
     """Return the dataset with a column of scores (n,), and the name of that column.
 
-    The name is that of the set, with a number appended if a column has this name
-    already.
+    The name is that of the set, with "_" for "/"; "gene set" if the set has none. A
+    number is appended if a column has this name already.
     """
     name = gene_set.name.strip().replace("/", "_")  # an .h5ad key has no slash
     name = "gene set" if name in ("", "_index") else name

@@ -24,16 +24,19 @@ _CELLS_A_LEVEL = 5
 
 
 def find_batch_columns(dataset: Dataset) -> list[str]:
-    """Return the metadata columns that can name batches, those of samples first.
+    """Return the metadata columns that can name batches.
 
-    Columns that name cell types are last.
+    Columns named as samples are first, columns named as cell types last.
     """
     usable = (x for x in dataset.level_columns if _can_be_batches(dataset.obs[x]))
     return dataset.sort_samples_first(usable)
 
 
 def mixing_note(key: str) -> str:
-    """Return sentences that say what mixing the batches of column `key` did."""
+    """Return sentences that say what mixing the batches of column `key` did.
+
+    They warn if the name of the column is one of cell types.
+    """
     warning = (
         f' "{key}" seems to tell kinds of cells: these were laid onto each other, and '
         "the map cannot show them apart. Choose the column of the samples, or none."
@@ -50,7 +53,8 @@ def check_batches(
 ) -> None:
     """Raise DataError unless column `key` of the metadata can name batches.
 
-    ``kept``: (n,) mask of the cells to check; None for all cells.
+    It is raised, too, if harmonypy is not installed. ``kept``: (n,) mask of the cells
+    to check; None for all cells.
     """
     check_installed("harmonypy", "Harmony", ", or prepare the counts without it")
     obs = dataset.obs if kept is None else dataset.obs[kept]
@@ -64,7 +68,10 @@ def check_batches(
 
 
 def _can_be_batches(column: pd.Series) -> bool:
-    """Return whether each cell has a level, and the levels are few and large enough."""
+    """Return whether each cell has a level, and the levels are few and large enough.
+
+    That is at least 30 cells, and 2 to 500 levels of at least 5 cells on average.
+    """
     n_most = min(_MAX_LEVELS, len(column) / _CELLS_A_LEVEL)
     has_cells = len(column) >= _MIN_CELLS and column.notna().all()
     return bool(has_cells and 2 <= column.nunique() <= n_most)
@@ -79,7 +86,8 @@ def mix_batches(
     cells of all batches. The result is that of harmonypy's defaults and seed 0, for any
     number of threads.
 
-    :func:`check_batches` must have passed the metadata of the n rows.
+    ``obs`` (n rows) must have passed :func:`check_batches`. Raises DataError if
+    harmonypy fails.
     """
     yield Stage("Mixing batches by Harmony")
     from harmonypy import run_harmony

@@ -27,8 +27,9 @@ def load_with_labels(
 ) -> Stages[ReadResult]:
     """Load a file in stages, with the label and bounding box of the object of each row.
 
-    Rows get objects if the join succeeds; the notes of the dataset say how many rows
-    match, or why the join was refused.
+    Rows get objects if the join succeeds, and rows about the background are left out.
+    The notes of the dataset say how many rows match or, unless the join is automatic,
+    why it was refused; ``join`` of the result has all details.
     """
     if is_table_file(path):
         return (yield from _load_table_with_labels(path, request, options))
@@ -41,7 +42,11 @@ def load_with_labels(
 def _load_table_with_labels(
     path: Path, request: JoinRequest, options: ReadOptions
 ) -> Stages[ReadResult]:
-    """Join a table before its numbers are checked, so that ids are not embedded."""
+    """Load a table, and join it before its numbers are checked.
+
+    So the column of ids is known, and not embedded: the joined one, else the requested
+    one, else that of the options.
+    """
     frame = yield from read_in_process(path, tables.read_frame)
     yield FINDING_STAGE
     table, _ = tables.split_off_row_names(frame, path.name)
@@ -61,9 +66,10 @@ def _load_table_with_labels(
 
 
 def apply_join(dataset: Dataset, join: Join) -> Dataset:
-    """Return a dataset with the objects of its rows, or with a note on the refusal.
+    """Return a dataset with the objects of its rows, and sentences on the matches.
 
-    Rows about the background are left out.
+    Rows about the background are left out. If the join was refused, the dataset gets a
+    note on the refusal, but none where the join was automatic.
     """
     if join.left_out is None:
         is_reported = join.refusal and not join.request.is_guess
@@ -81,7 +87,11 @@ def apply_join(dataset: Dataset, join: Join) -> Dataset:
 
 
 def _identifying_columns(dataset: Dataset) -> pd.DataFrame:
-    """Return the metadata of all source rows, with numeric row names as a column."""
+    """Return the metadata of all source rows, in which ids are sought.
+
+    Of .h5ad and .zarr row names are a column, too. Without metadata the table has rows
+    only.
+    """
     obs, source = dataset.source_obs, dataset.source
     if obs is None:
         return pd.DataFrame(index=range(dataset.n_source_rows))

@@ -69,9 +69,10 @@ class Objects:
         )
 
     def is_centered_in_counterpart(self, others: Objects) -> NDArray[np.bool_]:
-        """Return whether the middle of a box lies in the same row's other box, (N,).
+        """Return whether the middle of each box lies in the other box of its row, (N,).
 
-        Either middle may lie in the other box. All are False if the shapes differ.
+        It counts, too, if the middle of the other box lies in this one. ``others`` has
+        N objects; all are False if the shapes differ.
         """
         if self.boxes.shape != others.boxes.shape:
             return np.zeros(len(self), bool)
@@ -86,10 +87,14 @@ class Objects:
     ) -> NDArray[np.intp]:
         """Return the index of each object among `others`, (N,); -1 for no match.
 
-        An object matches the object of the same box and area, whose label may be
-        another one by now. An edited object matches the object that has its label, at
-        its index in `same_label_indices` (N,), if the boxes overlap and most objects
-        match: some objects lie alike in another image by chance.
+        1. An object matches the object of the same box and area, whatever its label; of
+        several, the one of its label.
+        2. An edited object matches the object that has its label, whose index is in
+        `same_label_indices` (N,), if no object matches that one by 1 and the middle of
+        either box lies in the other.
+
+        Step 2 counts only if at least half of the smaller set then match: some objects
+        lie alike in another image by chance.
         """
         theirs = others._box_and_area_keys()
         row_of = {key: i for i, key in enumerate(theirs)}
@@ -106,6 +111,7 @@ class Objects:
         return found if 2 * (found >= 0).sum() >= min(len(self), len(others)) else same
 
     def _box_and_area_keys(self) -> list[tuple[int, ...]]:
+        """Return box and area of each object as a tuple, for comparison."""
         return list(map(tuple, np.column_stack([self.boxes, self.areas]).tolist()))
 
     def take(self, rows: NDArray[Any]) -> Objects:
@@ -120,7 +126,10 @@ class Objects:
         return result
 
     def with_leading_index(self, index: Sequence[int]) -> Objects:
-        """Return these objects of one picture as objects of a series, at `index`."""
+        """Return these objects of one picture as objects of a series, at `index`.
+
+        ``index``: index of the picture along each leading axis; boxes get these axes.
+        """
         first = np.tile(np.asarray(index, dtype=np.int64), (len(self), 1))
         ends = np.stack([first, first + 1], axis=1)
         ends = np.concatenate([ends, self.box_corners], axis=2)
@@ -133,9 +142,10 @@ class Objects:
 
 
 def mask_to_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.integer]:
-    """Label the connected parts of a mask; return labels of several values unchanged.
+    """Label the connected parts of a mask, from 1; 0 and below is background.
 
-    With `in_planes` parts in different planes (y, x) are never connected.
+    Labels of several values are returned unchanged. With `in_planes` parts in different
+    planes (y, x) are never connected.
     """
     from scipy import ndimage
 
@@ -172,7 +182,10 @@ def concatenate_objects(parts: Sequence[Objects]) -> Objects:
 
 
 def renumber_objects(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
-    """Return the objects, and an image of their numbers 1 to N; 0 for background."""
+    """Return the objects by ascending label, and an image of their numbers 1 to N.
+
+    Labels of 0 and below are background, 0 in that image.
+    """
     from scipy import ndimage
 
     background = np.zeros(1, labels.dtype)
@@ -190,8 +203,8 @@ def share_of_matching_objects(
 ) -> float:
     """Return the share of objects whose label fills an equal area of its box.
 
-    At most `n_checked` objects, evenly spaced, are compared with `labels`. 0 without
-    any object, or if the boxes do not fit the image.
+    At most `n_checked` objects, evenly spaced, are compared with `labels`. The share is
+    0 without any object, or if the boxes do not fit the image.
     """
     objects = objects.take(objects.present)
     if labels.ndim != objects.ndim or not len(objects):
@@ -206,7 +219,10 @@ def share_of_matching_objects(
 
 
 def to_integer_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels as whole numbers, masks as uint8; raise DataError otherwise."""
+    """Return labels as whole numbers: unchanged, or masks as uint8.
+
+    Raises DataError for other types, or labels beyond 64-bit signed numbers.
+    """
     if labels.dtype == bool:
         return labels.astype(np.uint8)
     if labels.dtype.kind not in "iu":

@@ -45,10 +45,10 @@ def write_principal_components(
     Dask computes them: in its threads here, or in the workers of a cluster whose client
     is the present one, which read the file at the same path.
 
-    `source` is an .h5ad or .zarr of AnnData; its counts are in `space`, ``X`` or such
-    as ``layers['counts']``. The recipe may have neither batches nor doublets. Writes to
-    `out` a zarr array (n, n_comps) float32. Returns the number of each kept cell in the
-    file, (n,) ascending, and all numbers of the recipe.
+    `source` is an .h5ad or .zarr of AnnData; its counts are in `space`, ``X`` by
+    default, or such as ``layers['counts']``. Batches and doublets of the recipe are
+    ignored. Writes to `out` a zarr array (n, n_comps) float32. Returns the number of
+    each kept cell in the file, (n,) ascending from 0, and all numbers of the recipe.
 
     Raises DataError if scanpy is missing, the values are no counts, or too few cells or
     genes are left.
@@ -62,6 +62,7 @@ def write_principal_components(
     recipe, name = recipe or Recipe(), source.name
 
     def of_chunks(X: Any, function: Callable[..., Any]) -> Any:
+        """Compute ``function`` of each chunk of X, and return the results in order."""
         return compute(*map(delayed(function), X.to_delayed().ravel()))
 
     with store.open_store(source) as file:
@@ -103,7 +104,10 @@ def write_principal_components(
 
 
 def read_counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:
-    """Return the numbers of cells and genes of a file, without reading the counts."""
+    """Return the numbers of cells and genes of a file, without reading the counts.
+
+    ``space``: "X" by default. Raises DataError if the file has no such space.
+    """
     with store.open_store(source) as file:
         root = to_readable_root(file, source)
         return _matrix_shape(

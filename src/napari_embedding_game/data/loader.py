@@ -35,8 +35,9 @@ def load(path: str | Path, **options: Any) -> Stages[Dataset]:
     Closing the generator cancels the reading and closes the file;
     :func:`~.stages.finish` runs it to the end.
 
-    `options` are those of :class:`~.read_options.ReadOptions`. Raises DataError with
-    one sentence that names the file and the remedy.
+    `options` are those of :class:`~.read_options.ReadOptions`; without a recipe,
+    batches are mixed if there is a ``batch_key``. Raises DataError with one sentence
+    that names the file and the remedy, also for a role of an unknown column.
     """
     chosen = ReadOptions(**options)
     result = yield from read_in_stages(path, chosen)
@@ -47,9 +48,10 @@ def load(path: str | Path, **options: Any) -> Stages[Dataset]:
 
 
 def load_read_result(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Load a file as :func:`load` does, and return the choices that it offers, too.
+    """Load a file, and return its dataset with the choices that the file offers.
 
-    The file is read in a separate process; the recipe is applied in this one.
+    Recipe and mixing are applied as in :func:`load`. While there is a window, the file
+    is read in a separate process; the recipe is applied in this one.
     """
     result = yield from read_in_process(path, read_in_stages, options=options)
     return (yield from apply_recipe_or_mixing(result, options))
@@ -58,10 +60,11 @@ def load_read_result(path: str | Path, options: ReadOptions) -> Stages[ReadResul
 def apply_recipe_or_mixing(
     result: ReadResult, options: ReadOptions, stored: RecipeResult | None = None
 ) -> Stages[ReadResult]:
-    """Apply the recipe, or else mix batches, and add the quality of raw counts.
+    """Apply the recipe if the options have one, else mix batches if they name a column.
 
-    `stored` results of an earlier run are used instead of computing them again, where
-    they fit.
+    If the values read are raw counts, the quality of all cells is added to the result.
+    Results of an earlier run (`stored`) are used instead of computing them again, if
+    they are of the same rows.
     """
     dataset, quality = result.dataset, None
     if stored is not None and len(stored.kept) != dataset.n_source_rows:
@@ -80,9 +83,9 @@ def mix_dataset_batches(
 ) -> Stages[Dataset]:
     """Return the dataset with the batches of column `key` mixed in its components.
 
-    The file has the components; `stored` may have the mixed ones of an earlier run.
-    Raises DataError if ``X`` are no components, the column cannot name batches, or
-    harmonypy is missing.
+    The file has the components; mixed components of an earlier run (`stored`) are used
+    if they are of the same rows. Raises DataError if ``X`` are no components, the
+    column cannot name batches, or harmonypy is missing.
     """
     if not can_mix_batches(dataset):
         raise DataError(

@@ -52,7 +52,10 @@ _chosen = {"palette": USUAL}
 
 
 def choose_palette(palette: str) -> None:
-    """Use a palette from now on; an unknown name selects the usual palette."""
+    """Use a palette from now on in the whole program.
+
+    An unknown name selects the usual palette.
+    """
     _chosen["palette"] = palette if palette in _HEXES else USUAL
 
 
@@ -76,9 +79,11 @@ def level_colors(
 ) -> Colors:
     """Return a colour for each level, (L, 4): the stored one, else the palette's.
 
+    ``stored_colors``: colours keyed by the level's text; texts that are no colour are
+    ignored. ``adjusts_lightness``: whether a stored white becomes a pale grey and black
+    a dark grey, to be visible in a white or black window.
+
     A child map has all levels of its parent, so that levels keep their colours.
-    ``adjusts_lightness``: whether white becomes a pale grey and black a dark grey, to
-    be visible in a white or black window.
     """
     colors = palette_colors(len(levels))
     if not stored_colors:
@@ -97,7 +102,10 @@ def level_colors(
 
 
 def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
-    """Return the colour of each cluster, (C, 4): the chosen one, else by its id."""
+    """Return the colour of each cluster, (C, 4): the chosen one, else by its id.
+
+    Cluster 1 has the first colour of the palette.
+    """
     ids = np.array([cluster.id for cluster in clusters], int)
     # Ids count from 1; the cluster of landmark 0 has the last colour.
     colors: Colors = palette_colors(int(ids.max(initial=0)) + 1)[ids - 1]
@@ -125,9 +133,11 @@ def to_hex_colors(colors: NDArray[np.floating]) -> list[str]:
 def scanpy_color_arrays(
     obs: pd.DataFrame, colors_by_column: Mapping[str, Mapping[str, str]]
 ) -> dict[str, NDArray[Any]]:
-    """Return arrays for ``uns`` as scanpy has them: colours of each column's levels.
+    """Return the colours of levels as scanpy has them in ``uns``.
 
-    `colors_by_column` are colours by column and level; only its columns are returned.
+    Each array has a colour such as "#4c8dd6" for each level of a column, under the key
+    "<column>_colors". ``colors_by_column``: colours by column and level, "" or absent
+    for the palette's. Only its categorical columns are returned.
     """
     categorical, arrays = obs.select_dtypes("category"), dict[str, NDArray[Any]]()
     for name in categorical.columns.intersection(list(colors_by_column)):

@@ -61,8 +61,9 @@ def with_predicted_labels(
 ) -> tuple[Dataset, str]:
     """Return the dataset with columns of predicted labels, and the first one's name.
 
-    The name is ``<label>_predicted``, with a number if the file has such a column;
-    confidence, likeness and distance are further columns.
+    The name is ``<label>_predicted``, with "_" for "/". Columns of a former prediction
+    of this name are replaced; if the file has such a column, the name gets a number.
+    Confidence, likeness and distance, and marks of unlike cells, are further columns.
     """
     # an .h5ad key has no slash.
     name = predicted.record.label.replace("/", "_") + PREDICTED

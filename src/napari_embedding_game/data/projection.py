@@ -54,8 +54,9 @@ class Projection:
     def scale_genes(self, lognorm: Any, match: FoundNames) -> NDArray[np.float32]:
         """Return the scaled genes of cells, (n, G); genes that are missing are 0.
 
-        ``lognorm`` (n, M) is log1p of counts normalised to ``target_sum``, and `match`
-        holds the column of each gene among the M columns.
+        ``lognorm`` (n, M) is log1p of counts normalised to ``target_sum``; ``match``
+        has the column of each of the G genes among the M columns, -1 for a missing
+        gene. The values are clipped to ``max_value``.
         """
         is_matched = match.index_of_each >= 0
         values = np.zeros((lognorm.shape[0], len(self.genes)), np.float32)
@@ -77,14 +78,14 @@ class Projection:
         return np.asarray(scaled - explained, np.float32)
 
     def to_storable(self) -> dict[str, Any]:
-        """Return the fields as a dict of values that an .h5ad file can hold."""
+        """Return all fields, keyed by name, as values that an .h5ad file can hold."""
         return {**vars(self), "genes": np.array(self.genes, dtype=object)}
 
     @classmethod
     def from_storable(cls, storable: Mapping[str, Any], where: str) -> Projection:
         """Build a projection from the dict of :meth:`to_storable`.
 
-        Raises DataError that names `where`, if the parts do not fit together.
+        Raises DataError that names `where`, if a part is missing or shapes do not fit.
         """
         try:
             parts = {one.name: storable[one.name] for one in fields(cls)}
@@ -115,12 +116,13 @@ def match_genes(
     min_share: float = 0.5,
     where: str = "The new cells",
 ) -> FoundNames:
-    """Find the genes of a reference among the genes of new cells.
+    """Find the genes of a reference among the M genes of new cells.
 
-    Names are compared by :func:`find_names`. `other_names` are further names of the M
-    genes, keyed by their column, and `other_genes` further names of the reference's
-    genes; the combination that finds most genes is taken. Raises DataError if fewer
-    than `min_share` are found.
+    Names are compared by :func:`find_names`. ``genes``: names in the reference.
+    ``data_names``: (M,) names in the new cells. ``other_names``: further (M,) names in
+    the new cells, keyed by their column. ``other_genes``: further names in the
+    reference. The combination that finds most genes is taken, of several the first.
+    Raises DataError if fewer than `min_share` are found.
     """
     known = {"names": data_names} | {**(other_names or {}), "names": data_names}
     tried = [
@@ -165,8 +167,9 @@ def normalise_expression(values: Any, target_sum: float, where: str) -> Any:
 def infer_count_sum(logarithms: Any) -> float | None:
     """Return the sum of a cell's counts, inferred from `logarithms` (n, M) = log1p.
 
-    This is the median over cells, if the sums are equal or the counts whole. None if
-    sums differ, as after a selection of the normalised genes.
+    This is the median over about 200 cells, if the sums are equal within 1 % or the
+    counts whole. None if sums differ, as after a selection of the normalised genes, or
+    if all inspected cells are empty.
     """
     some = to_dense(logarithms[:: max(1, logarithms.shape[0] // _MAX_SAMPLE)])
     counts = np.expm1(some[some.any(axis=1)].astype(np.float64))

@@ -61,7 +61,9 @@ LIMITS = tuple(_LIMIT_COLUMNS)
 def find_cells_left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     """Return a mask of the cells, (n,), that each limit leaves out, and the reason.
 
-    A cell is counted once, under the first limit that leaves it out.
+    ``limits``: a recipe. ``quality``: see :func:`compute_cell_quality`. A cell is
+    counted once, under the first limit that leaves it out. A maximum of 0 is no limit;
+    a cell without any gene is always left out.
     """
     is_out = np.zeros(len(quality), bool)
     reasons: Reasons = {}
@@ -76,14 +78,20 @@ def find_cells_left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
 
 
 def limit_text(limit: str, value: float) -> str:
-    """Return the reason for cells beyond a limit, such as "fewer than 200 genes"."""
+    """Return the reason for cells beyond a limit, such as "fewer than 200 genes".
+
+    ``limit``: name of the limit. For 0 or 1 as fewest genes the text is "no genes".
+    """
     than = "fewer" if limit.startswith("min") else "more"
     words = f"{than} than {f'{value:,}'.removesuffix('.0')} {_LIMIT_COLUMNS[limit][1]}"
     return re.sub("^fewer than [01] genes", "no genes", words)
 
 
 def rare_gene_text(min_cells: int) -> str:
-    """Return in how many cells a gene below the recipe's minimum is found, as words."""
+    """Return how many cells have a gene that is left out: "fewer than 3 cells".
+
+    For a minimum of 0 or 1 the text is "no cell".
+    """
     return f"fewer than {min_cells:,} cells" if min_cells > 1 else "no cell"
 
 
@@ -96,8 +104,8 @@ def find_doublets(
     doublets are two cells of one sample. A score is higher for a cell more like the sum
     of two cells.
 
-    Raises DataError if there are too few cells, cells of too few genes, or if the
-    scores do not separate.
+    Raises DataError if any sample has fewer than 50 cells, cells have too few genes, or
+    a cell gets no score.
     """
     texts = None if batches is None else batches.astype(str)
     smallest = X.shape[0] if texts is None else int(texts.value_counts().min())

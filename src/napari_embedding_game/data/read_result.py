@@ -49,7 +49,9 @@ class ReadResult:
     def with_counts_and_batches(self) -> ReadResult:
         """Return the result with ``is_counts`` and ``batch_columns`` set.
 
-        Inspects all values: call it in a background thread.
+        There are batch columns only for counts, or components of a file. The kind of
+        the expression is computed and cached, too. This inspects all values: call it in
+        a background thread.
         """
         dataset, options = self.dataset, self.dataset.read_options
         is_prepared = options is not None and options.recipe is not None

@@ -52,10 +52,11 @@ def read_in_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]
 
     `path` is a file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or the first
     table of SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, of .fcs files,
-    or of images with their labels, whose objects are measured. The recipe is not
-    applied, see :func:`~.loader.load`.
+    or of images with their labels, whose objects are measured. The options are kept
+    with the dataset, but the recipe is not applied: see :func:`~.loader.load`.
 
-    Raises DataError with one sentence that names the file and the remedy.
+    Raises DataError with one sentence that names the file and the remedy, also if
+    anything but a table is to be transposed.
     """
     path = Path(path)
     reader = _find_reader(path)
@@ -70,8 +71,8 @@ def read_row_hashes(
 ) -> RowHashes:
     """Read the parts of a file by which its rows were `known`, and return their hashes.
 
-    A file that has been read with other options since may have other parts; parts that
-    are gone are absent from the result.
+    Parts that are gone, as after reading with other options, are absent from the
+    result. It is empty for files that are neither tables nor AnnData.
     """
     path = Path(path)
     reader = _find_reader(path)
@@ -84,12 +85,18 @@ def read_row_hashes(
 
 
 def is_table_file(path: str | Path) -> bool:
-    """Return whether a path is a file of rows and columns of any kind, as .csv is."""
+    """Return whether a path is a file of rows and columns of any kind, as .csv is.
+
+    Raises DataError if no reader can read the path, or it does not exist.
+    """
     return _find_reader(Path(path)) is read_table_in_stages
 
 
 def can_read(path: str | Path) -> bool:
-    """Return whether a path has the name of a readable file or is such a folder."""
+    """Return whether a path can be read, by its ending or the content of a folder.
+
+    A file is not opened, and need not exist. False where the system refuses the name.
+    """
     if str(path).lower().endswith((*ENDINGS, *FOLDER_ENDINGS)):
         return True
     with suppress(OSError):  # the system may refuse the name
@@ -100,7 +107,8 @@ def can_read(path: str | Path) -> bool:
 def holds_layers_or_images(path: Path) -> bool:
     """Return whether a path holds napari layers or images, and no table of rows.
 
-    Such are points and shapes that napari saved as .csv, and OME-Zarr.
+    Such are points and shapes that napari saved as .csv, by their headings, and
+    OME-Zarr, by its metadata. False if these cannot be read.
     """
     with suppress(OSError, ValueError):
         if path.suffix.lower() == ".csv":
@@ -122,7 +130,10 @@ def is_image_folder(path: Path) -> bool:
 
 
 def _find_reader(path: Path) -> _Reader:
-    """Return the reader of a file or folder; raise DataError where none can read it."""
+    """Return the reader of a folder by its content, or of a file by its ending.
+
+    Raises DataError if the path does not exist, or no reader can read it.
+    """
     with wrap_read_errors(path, "a file or folder"):
         if not path.exists():
             raise DataError(f"{path} does not exist: check the name and the folder.")
@@ -147,7 +158,10 @@ def _find_reader(path: Path) -> _Reader:
 
 
 def _find_folder_reader(path: Path) -> _Reader | None:
-    """Return the reader of a folder, or None if no reader can read it."""
+    """Return the reader of a folder; None if no reader can read it, or it is no folder.
+
+    Tried in turn: .zarr, a ``matrix.mtx``, pairs of images and labels, .fcs files.
+    """
     if not path.is_dir():
         return None
     if path.name.lower().endswith(FOLDER_ENDINGS) or is_zarr(path):

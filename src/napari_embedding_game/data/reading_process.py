@@ -60,8 +60,10 @@ def read_in_process(
 
     Without a window it is called here. `read` is a function of a module that returns a
     value, or stages. Closing the generator kills the process within
-    :data:`LOOK_SECONDS`. Raises what `read` raises, and DataError if the process took
-    too much memory or time, or broke off.
+    :data:`LOOK_SECONDS`; otherwise the process waits for the next file.
+
+    Raises what `read` raises, and DataError if the process took too much memory or time
+    (then it is killed), broke off, or cannot be started.
     """
     if not has_window.is_set():
         result = read(path, *values, **options)
@@ -82,14 +84,21 @@ def read_in_process(
 
 
 def start_reading_process() -> None:
-    """Start a reading process if none is idle, so that a first file is read at once."""
+    """Note that there is a window, and start a reading process if none is idle.
+
+    A first file is then read at once. An error is not raised here, but when a file is
+    read.
+    """
     has_window.set()
     with suppress(DataError):  # reading the first file raises the error again
         _keep_idle_or_kill(_take_idle_process())
 
 
 def _take_idle_process() -> _Process:
-    """Return an idle reading process, or start one; raise DataError if that fails."""
+    """Return an idle reading process that still runs, else start one.
+
+    Raises DataError if the computer starts no further program.
+    """
     with suppress(IndexError):  # another thread may take the last process
         while (process := _idle.pop()).has_ended():
             pass
@@ -127,12 +136,21 @@ class _Process:
         ).start()
 
     def has_ended(self) -> bool:
+        """Return whether the process has ended or was killed."""
         return self._process.poll() is not None
 
     def run_job(
         self, path: str | Path, job: tuple[Any, ...]
     ) -> Stages[tuple[str, Any]]:
-        """Run a job in stages; return ("result", value) or ("error", exception)."""
+        """Run a job in stages; return ("result", value) or ("error", exception).
+
+        ``path``: the file, whose size limits memory and time. ``job``: the function,
+        its values and its options. The present stage is yielded again every
+        :data:`LOOK_SECONDS`, so that the caller can cancel.
+
+        Raises DataError if the process took three quarters of the free memory, or more
+        memory or time than a file of this size needs, or broke off.
+        """
         assert self._process.stdin is not None
         # Reading a file may take three quarters of the free memory.
         most, (before, _) = 3 * memory.budget() // 2, self._memory_and_seconds()
@@ -176,14 +194,21 @@ class _Process:
             self._process.wait()
 
     def _memory_and_seconds(self) -> tuple[int, float]:
-        """Return its bytes of memory and seconds of processor; 0 once it has ended."""
+        """Return the bytes of memory and seconds of processor time of the process.
+
+        Both are 0 once the process has ended.
+        """
         with suppress(psutil.Error):
             process = psutil.Process(self._pid)
             return process.memory_info().rss, process.cpu_times().user
         return 0, 0.0
 
     def _receive_messages(self) -> None:
-        """Queue the messages of the process until it ends; runs in a thread."""
+        """Queue the messages of the process until it ends; runs in a thread.
+
+        The first message is the process id, which is kept. At the end, or at a broken
+        message, the process is killed and ("ended", reason) is queued.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         reason: Exception | None = None
@@ -203,7 +228,8 @@ class _Process:
 def _unpacked_size(path: Path) -> float:
     """Return the bytes of a file, or of all files in a .zarr folder; inf if unknown.
 
-    For a .gz file this is the most that it may hold: damage shows by its checksum.
+    For a .gz file this is the most that it may hold. The size of another folder is
+    unknown.
     """
     with suppress(OSError):
         if path.is_file():
@@ -218,7 +244,10 @@ def _unpacked_size(path: Path) -> float:
 
 
 def _send_message(pipe: BinaryIO, kind: str, content: Any) -> None:
-    """Write a pickled message to a pipe; arrays follow as plain bytes."""
+    """Write a pickled message to a pipe, then the arrays in it as plain bytes.
+
+    ``kind``: "stage", "result", "error" or "pid".
+    """
     arrays: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(content, protocol=5, buffer_callback=arrays.append)
     parts = [array.raw() for array in arrays]
@@ -242,7 +271,12 @@ def _receive_message(pipe: Any) -> tuple[str, Any]:
 
 
 def serve() -> None:
-    """Run the jobs that arrive on the standard input, until the input ends."""
+    """Run the jobs that arrive on the standard input, until the input ends.
+
+    Answers go to the standard output: the process id once, then for each job a stage of
+    None, the stages, and the result or error. Anything that a library prints is
+    discarded; an interrupt from the keyboard is ignored.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends this one
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     _send_message(answers, "pid", os.getpid())

@@ -60,9 +60,12 @@ def apply_recipe(
     """Compute principal components of raw counts by a recipe, in stages.
 
     In the dataset returned, ``X`` are the components, ``profile`` is ln(1 + normalised
-    counts) of *all* kept genes, ``projection`` maps the latter to the former, and
-    ``provenance["recipe"]`` has all numbers. Cells left out are source rows that are
-    not kept. Results of an earlier run (`stored`) are ignored if other cells pass now.
+    counts) of *all* kept genes, ``projection`` maps the latter to the former, ``obs``
+    has the quality of cells, and ``provenance["recipe"]`` has all numbers. Cells left
+    out are source rows that are not kept.
+
+    ``recipe``: None for the default settings. ``stored``: results of an earlier run,
+    used instead of computing them; ignored if other cells pass now.
 
     Raises DataError if scanpy is missing, the values are no counts, too few cells or
     genes are left, or the batches cannot be mixed.
@@ -144,7 +147,11 @@ def apply_recipe(
 def _recipe_notes(
     recipe: Recipe, facts: Mapping[str, Any], reasons: Reasons, n_genes: int
 ) -> list[str]:
-    """Return sentences on the cells and genes that a recipe left out, and its steps."""
+    """Return sentences on the cells and genes that a recipe left out, and its steps.
+
+    ``facts``: provenance of the run, see :func:`recipe_facts`. ``n_genes``: number of
+    genes before any was left out.
+    """
     n_cells, notes = facts["cells_left_out"] + facts["cells_used"], list[str]()
     because = {_DOUBLET: "scrublet takes them for doublets"}
     for rows, why in reasons.values():
@@ -171,7 +178,8 @@ def find_cells_outside_limits(
 ) -> Reasons:
     """Return the cells that each limit of a recipe leaves out, and the reasons.
 
-    Raises DataError if fewer than three cells are left.
+    ``where``: the source, for the message. Raises DataError if fewer than three cells
+    are left; it names the limit that leaves out most cells.
     """
     reasons = find_cells_left_out(recipe, quality)
     if (n_kept := int(passing_cells(reasons).sum())) < 3:
@@ -192,10 +200,11 @@ def passing_cells(reasons: Reasons) -> NDArray[np.bool_]:
 def normalise_and_log(
     counts: Any, n_detected: NDArray[np.integer], recipe: Recipe, where: str
 ) -> Stages[tuple[NDArray[np.bool_], AnnData]]:
-    """Return a mask of the genes kept, and log1p of normalised counts, in stages.
+    """Return a mask of the genes kept, (G,), and log1p of normalised counts, in stages.
 
-    `n_detected` (G,) is the number of cells in which each gene is found. Raises
-    DataError if fewer than three genes are in enough cells.
+    `counts` (n, G); `n_detected` (G,) is the number of cells in which each gene is
+    found. The AnnData has the kept genes alone, named "0" onwards. Raises DataError if
+    fewer than three genes are in enough cells.
     """
     import scanpy as sc
     from anndata import AnnData
@@ -220,9 +229,12 @@ def normalise_and_log(
 def compute_pca_of_variable_genes(
     adata: AnnData, recipe: Recipe, where: str, solver: str | None = None
 ) -> Stages[AnnData]:
-    """Return the scaled genes that vary most, with their principal components.
+    """Return the scaled genes that vary most with their components, in stages.
 
-    Raises DataError if the genes vary too little, or do not fit into memory.
+    ``adata``: log1p of normalised counts, which get scanpy's columns on variable genes.
+    ``solver``: ``svd_solver`` of scanpy; None for its default. The components are in
+    ``obsm["X_pca"]``, at most one fewer than cells or genes. Raises DataError if the
+    genes vary too little, or do not fit into memory.
     """
     import scanpy as sc
 
@@ -262,7 +274,8 @@ def recipe_facts(
 ) -> dict[str, Any]:
     """Return all numbers of a recipe and of its run, for the provenance.
 
-    `kept_cells` and `kept_genes` are masks.
+    `kept_cells` (n,) and `kept_genes` (G,) are masks. `n_used` is the number of
+    variable genes, `n_comps` the number of components.
     """
     return {
         **asdict(recipe),

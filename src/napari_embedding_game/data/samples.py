@@ -42,7 +42,10 @@ def pbmc() -> Dataset:
 
 
 def find_pbmc_file() -> Path:
-    """Return the path of scanpy's PBMC file; raise DataError if scanpy has none."""
+    """Return the path of scanpy's PBMC file, without importing scanpy.
+
+    Raises DataError if scanpy is not installed, or has no such file.
+    """
     scanpy = find_spec("scanpy")  # importing scanpy would take seconds
     path = Path(str(scanpy and scanpy.origin)).parent / _PBMC_FILE
     if not path.exists():

@@ -40,8 +40,9 @@ def find_table_of_layer(
 ) -> SpatialTable | None:
     """Return the table rows that annotate a layer; None for a layer without a table.
 
-    ``name`` in the metadata is the element's name in SpatialData, by default the
-    layer's name. Raises DataError if no row is about this layer.
+    ``metadata``: of the layer; its ``name`` is the element's name in SpatialData, by
+    default the layer's name. All rows are taken if there is no column of regions, or
+    the table has a single region. Raises DataError if no row is about this layer.
     """
     adata: Any = metadata.get("adata")
     if not hasattr(adata, "obs"):

@@ -62,12 +62,15 @@ MAP_COLUMNS = (*_FIGURES, "left_out", "landmark", "stability")
 
 
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
-    """Return cluster, pressure, stretch, isolation and more of all source rows.
+    """Return the columns of a result for all source rows, keyed by name.
 
-    The columns are keyed by name. Clusters have their displayed names; the annotation
-    column has only names that a person gave. Further columns are the quality of cells,
-    why rows were left out, and all columns added since reading. Pressure is absent
-    where the method does not define it, stretch and isolation where they are unknown.
+    - cluster: displayed names of the clusters
+    - annotation: only names that a person gave; absent without any
+    - pressure: absent where the method does not define it
+    - stretch and isolation: absent where they are unknown
+    - landmark: absent if the clusters are the landmarks
+    - left_out: why rows were left out; absent if all rows are on the map
+    - quality of cells, and all columns added since reading
     """
     added = [name for name in dataset.added_columns if name in dataset.obs]
     values = {name: dataset.obs[name].array for name in added}
@@ -89,7 +92,9 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
 def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
     """Return label, position and :func:`result_columns` of every source row.
 
-    Objects that were measured here have their time, centres and measures, too.
+    Positions of rows left out are NaN; the label is there for objects. Objects that
+    were measured here have their time, centres and measures, too. The index holds the
+    row names; it is called "row", or "row_name" if a column is called "row".
     """
     positions = dataset.expand_to_source_rows(result.snapshot.embedding)
     objects, obs, columns = dataset.source_objects, dataset.source_obs, dict[str, Any]()
@@ -113,10 +118,11 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
 def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
     """Write a result as .h5ad, together with all that the dataset's source holds.
 
-    Adds ``obsm["X_embedding_game"]``, ``obs["embedding_game_cluster"]``,
-    ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out get
-    NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why. Rows of the
-    source that are in another order now are found by name.
+    A source that is AnnData or counts is copied; of another source, or none, the rows
+    of the dataset are written. Adds ``obsm["X_embedding_game"]``, the columns of
+    :func:`result_columns` and ``uns["embedding_game"]``; rows left out get NaN and
+    "unassigned", and ``obs["embedding_game_left_out"]`` says why. Rows of the source
+    that are in another order now are found by name.
 
     Raises DataError if the source is gone, or its rows differ from those that were
     read.
@@ -143,7 +149,8 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
 def h5ad_contains_source(source: Path) -> bool:
     """Return whether the .h5ad file of a map holds all that its source holds.
 
-    This is so for AnnData and for counts; for tables and arrays it holds the rows.
+    This is so for AnnData, counts and folders but those of .fcs files. Of tables and
+    arrays it holds the rows alone.
     """
     counts = source.name.lower().endswith((".h5ad", ".h5", ".mtx", ".mtx.gz"))
     return counts or (source.is_dir() and not find_fcs_files(source))
@@ -163,7 +170,11 @@ def build_result_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
 
 
 def _dataset_to_anndata(dataset: Dataset) -> AnnData:
-    """Return the profile, metadata and components of all source rows as an AnnData."""
+    """Return the profile, metadata and components of all source rows as an AnnData.
+
+    Rows left out have no values in the profile. Components are included only if the
+    space is an entry of ``obsm``.
+    """
     obs = dataset.source_obs
     if obs is None:
         # Nullable types keep whole numbers whole where left-out rows have no value.
@@ -190,7 +201,11 @@ def to_storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _to_storable_column(column: pd.Series) -> pd.Series:
-    """Return a column in a type that an .h5ad file can hold."""
+    """Return a column in a type that an .h5ad file can hold.
+
+    Numbers keep their kind; levels that are no numbers become texts. Other values
+    become texts, which are a categorical if any is missing.
+    """
     dtype: Any = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         is_number = dtype.categories.dtype.kind in "biuf"
@@ -208,7 +223,12 @@ def _to_storable_column(column: pd.Series) -> pd.Series:
 def _add_result_to_file(
     dataset: Dataset, result: EmbeddingResult, target: Path
 ) -> None:
-    """Write a result into an .h5ad file that is a copy of its source."""
+    """Write a result into an .h5ad file that is a copy of its source.
+
+    Columns and colours of a former map are removed; the keys of the file are listed in
+    ``uns``, to tell later which entries other programs added. Raises DataError if the
+    source has changed, and OSError if the disk is full.
+    """
     import h5py
     from anndata.io import read_elem, write_elem
 
@@ -259,7 +279,7 @@ def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]
 
 
 def _list_contents(file: Any) -> set[str]:
-    """Return the entries of an AnnData file, such as "obsm['X_umap']"."""
+    """Return the entries of an AnnData file, such as "obsm['X_umap']", but colours."""
     groups = ("obsm", "uns", "obsp", "varm", "varp", "layers", "raw")
     keys = {x: file.get(x, ()) for x in groups}
     keys |= {x: file[x].attrs["column-order"] for x in ("obs", "var")}
@@ -270,7 +290,8 @@ def _list_contents(file: Any) -> set[str]:
 def check_foreign_entries_kept(former_file: Path, new_file: Path) -> None:
     """Raise DataError if other programs have added entries to the file of a map.
 
-    Such entries, a UMAP or a column, are absent from the new file.
+    Such entries, a UMAP or a column, are absent from the new file. A former file that
+    is missing, or holds no map, is not checked.
     """
     import h5py
     from anndata.io import read_elem
@@ -300,10 +321,11 @@ def _collect_result_parts(
     source_rows: Any = slice(None),
     used_keys: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
-    """Return what a result adds to ``obs``, ``obsm`` and ``uns``, at `source_rows`.
+    """Return what a result adds to ``obs``, ``obsm`` and ``uns``, by group and key.
 
-    Components computed by the recipe are included. The file keeps its own arrays: the
-    key of the components gets a suffix if it is among `used_keys`.
+    ``source_rows``: order of the rows. Components computed by the recipe are included.
+    The file keeps its own arrays: the key of the components gets a suffix if it is
+    among `used_keys`. Colours are included if a person chose any.
     """
     obs, key = result_columns(dataset, result), find_components_key(dataset)
     obsm = {f"X_{KEY}": dataset.expand_to_source_rows(result.snapshot.embedding)}
@@ -325,7 +347,8 @@ def _build_record(
 ) -> dict[str, Any]:
     """Return the record for ``uns``, with all that is needed to repeat the map.
 
-    `components_key` is the key of the components in ``obsm``, or None.
+    `components_key` is the key of the components in ``obsm``, or None. The session file
+    is included if the result has one; paths of folders are left out.
     """
     clusters, attributes = result.groups.clusters, ("name", "color", "note")
     snapshot = result.snapshot
@@ -359,7 +382,10 @@ def _build_record(
 
 
 def _hide_folder_path(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a provenance with the folder of measured images named without its path."""
+    """Return a copy of a provenance, in which measured images have no path.
+
+    Only the name of their folder is kept.
+    """
     measured = provenance.get("measured")
     if not isinstance(measured, Mapping) or "folder" not in measured:
         return dict(provenance)
@@ -368,7 +394,11 @@ def _hide_folder_path(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_components_key(dataset: Dataset) -> str | None:
-    """Return the usual obsm key of components computed here; None without any."""
+    """Return the usual obsm key of components computed here; None without any.
+
+    These are "X_pca" or "X_pca_harmony" of a recipe; of batches mixed in components of
+    the file, the key of these with "_harmony".
+    """
     recipe = dataset.provenance.get("recipe")
     mixed = dataset.provenance.get("harmony")
     if not dataset.X.shape[1] or (recipe is None and mixed is None):

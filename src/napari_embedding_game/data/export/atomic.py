@@ -25,9 +25,12 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     """Yield a temporary file that replaces `path` on success.
 
     An existing file is replaced in one step, also when the power fails, and keeps its
-    mode; for a symbolic link, its target is replaced. Temporary files of killed
-    programs for the same path are deleted. A new file can be read by its owner alone if
-    it `is_private`. Raises DataError if the file cannot be written.
+    mode; for a symbolic link, its target is replaced. If another program holds the old
+    file, this is tried again for a second. Temporary files of killed programs for the
+    same path are deleted. A new file can be read by its owner alone if it `is_private`.
+
+    After an error in the block `path` stays as it was. Raises DataError if the file
+    cannot be written; any OSError of the block becomes a DataError, too.
     """
     target = resolve_target(path)
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
@@ -66,7 +69,10 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
 
 
 def delete_temporaries(path: Path) -> None:
-    """Delete temporary files for `path` of programs that were killed while writing."""
+    """Delete temporary files for `path` of programs that were killed while writing.
+
+    Files of running programs stay; a file that cannot be deleted is ignored.
+    """
     name = re.compile(rf"\.(\d+)-[0-9a-f]{{8}}-{re.escape(path.name)}")
     for half in path.parent.glob(f".*-{glob.escape(path.name)}"):
         match = name.fullmatch(half.name)

@@ -30,7 +30,8 @@ def reserve_bytes(path: Path, n_bytes: int) -> None:
 def write_h5ad(adata: AnnData, path: Path) -> None:
     """Write an AnnData as ``AnnData.write_h5ad`` does, through memory.
 
-    Raises OSError if there is no room.
+    Columns of texts in `adata` become categoricals, in place, if texts repeat. Raises
+    OSError if there is no room.
     """
     import h5py
     from anndata.io import write_elem

@@ -73,7 +73,8 @@ def new_figure(size: tuple[float, float]) -> Any:
 def write_plot(plot: Plot, path: Path) -> None:
     """Write a plot with editable text; the same plot gives the same bytes.
 
-    Raises DataError if `path` cannot be written, or does not end in .pdf, .svg or .png.
+    The ending of `path` gives the format. Raises DataError if `path` cannot be written,
+    or does not end in .pdf, .svg or .png.
     """
     from matplotlib import rc_context
 
@@ -130,7 +131,9 @@ def project_to_plane(
 ) -> tuple[Points, NDArray[np.integer]]:
     """Return a map (N, 2) as it is seen, and its row indices in the order of painting.
 
-    For a map (N, 3), ``facing`` (2, 3) is the view: unit vectors to the right and up.
+    For a map (N, 3), ``facing`` (2, 3) is the view: unit vectors to the right and up;
+    the nearest points are painted last. A flat map is painted in a random order; a map
+    (N, 1) gets 0 as second coordinate.
     """
     n, d = embedding.shape
     if d == 3:
@@ -152,9 +155,10 @@ class MapPlot(Plot):
     """Names written on the map."""
 
     def legend_entries(self) -> LegendEntries:
-        """Return name, number of points and colour of each group; points of none last.
+        """Return name, number of points and colour of each group, in the groups' order.
 
-        Empty if the colours show no groups.
+        Groups without a point are left out, and points without a group come last. Empty
+        if the colours show no groups.
         """
         if (levels := self.colors.levels) is None:
             return []
@@ -165,7 +169,11 @@ class MapPlot(Plot):
         return [(f"{names[k]} ({n:,})", self.colors.rgba[row]) for k, row, n in each]
 
     def paint(self, axes: Any) -> None:
-        """Paint points, legend or scale, and names that cover no other name."""
+        """Paint points, a colour bar or else a legend, and names on the map.
+
+        The points are smaller the more there are. Names move up or down where they
+        would cover other names.
+        """
         n, box = max(len(self.embedding), 1), axes.get_window_extent()
         room = 0.3 * box.width * box.height / (axes.figure.dpi / 72) ** 2
         axes.scatter(
@@ -221,7 +229,10 @@ class ExpressionPlot(Plot):
         return max(width + 10 * letter, 2.4), height + 14 * letter
 
     def paint(self, axes: Any) -> None:
-        """Paint tiles from the top row down, the axes' names, and the colour bar."""
+        """Paint tiles, one for each gene and group, their names, and the colour bar.
+
+        The first gene is the top row.
+        """
         n_groups, n_genes = self.values.shape
         self._paint_tiles(axes, _color_mapper(self).to_rgba(self.values.T))
         axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
@@ -256,7 +267,10 @@ class DotPlot(ExpressionPlot):
         self._add_size_legend(axes)
 
     def _add_size_legend(self, axes: Any) -> None:
-        """Paint the legend of shares at the right, dots one below another."""
+        """Paint the legend of shares at the right, dots one below another.
+
+        At most five dots, and no more than genes, show shares up to 100 %.
+        """
         n_dots = min(len(self.genes), _MAX_SHARES)
         x, shares = len(self.groups) + 0.3, np.arange(1, n_dots + 1) / n_dots
         positions = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
@@ -278,7 +292,11 @@ class ViolinPlot(ExpressionPlot):
     tile_height_ratio: ClassVar[float] = 1.8
 
     def _paint_tiles(self, axes: Any, colors: Points) -> None:
-        """Paint a violin in each tile, and lines between rows; ``colors`` (G, C, 4)."""
+        """Paint a violin in each tile, and lines between rows; ``colors`` (G, C, 4).
+
+        Each violin is scaled to the width of its tile; tails below 0.5 % of the largest
+        density are cut off.
+        """
         from matplotlib.collections import PolyCollection
 
         n_groups, n_genes, n_bins = self.densities.shape
@@ -337,7 +355,9 @@ class VolcanoPlot(Plot):
     def paint(self, axes: Any) -> None:
         """Paint each gene at its fold change, and its -log10 p upwards.
 
-        The first and last genes that have room are labelled.
+        Significant genes with a large change are coloured by its sign. Of these the
+        first and last ten are labelled where there is room. Genes without a change are
+        left out.
         """
         positions = self.gene_positions()
         x, y = positions.T
@@ -417,7 +437,11 @@ class PlatePlot(Plot):
         return max(side * n_columns + 0.5, 2.2), side * n_rows + 1.4
 
     def paint(self, axes: Any) -> None:
-        """Paint wells as discs, row A at the top."""
+        """Paint wells as discs, row A at the top, with names of rows and columns.
+
+        Wells that were not measured are empty rings, chosen wells have a ring around
+        them. The title is the plate; a colour bar is above.
+        """
         n_rows, n_columns = self.shape
         every = np.indices(self.shape, float)[::-1].reshape(2, -1).T
         _add_discs(axes, every, 0.78, "none", edges=_GREY)
@@ -463,7 +487,11 @@ MAX_BAR_INCHES = 2.0
 def add_colorbar(
     axes: Any, plot: Any, is_share: bool = False, location: str = "right"
 ) -> None:
-    """Paint the colour bar of a plot next to its axes; shares are in percent."""
+    """Paint the colour bar of a plot next to its axes, with the plot's title.
+
+    ``is_share``: whether numbers are written in percent. ``location``: "top" or
+    "right"; at the top at most two inches long.
+    """
     from matplotlib.ticker import PercentFormatter
 
     is_above = location == "top"
@@ -483,7 +511,10 @@ def add_colorbar(
 
 
 def add_legend(axes: Any, entries: LegendEntries, title: str) -> None:
-    """List names and colours next to the axes; of very many, only their number."""
+    """List names and colours next to the axes, in two columns from 21 entries on.
+
+    Above 40 entries only their number is written, below the axes.
+    """
     from matplotlib.lines import Line2D
 
     if len(entries) > _MAX_LEVELS:
@@ -524,11 +555,15 @@ def _place_text(
 ) -> None:
     """Write a name on axes of final size, so that it covers no other name.
 
-    `offsets` are tried in turn: the end of the text ("left", "center" or "right") and
-    its distance to the right of the position and up, in heights of a letter. The offset
-    that covers the fewest of the `avoided_points` (n, 2) is taken. Without room the
-    name is left out if it `may_be_left_out`, else written over other names. Appends the
-    box of the new text to `boxes` in place.
+    ``name_and_position``: the name, and its position in data units. ``offsets`` are
+    tried in turn: the end of the text ("left", "center" or "right") and its distance to
+    the right of the position and up, in heights of a letter. ``boxes``: boxes of the
+    names written so far; the new one is appended in place. ``**style``: options of the
+    text.
+
+    The offset that covers no name and the fewest of the ``avoided_points`` (n, 2) is
+    taken. Without room the name is left out if it `may_be_left_out`, else written over
+    other names. A text that leaves the page is moved to the side.
     """
     look = {"textcoords": "offset points", "va": "center", "in_layout": False, **style}
     text = axes.annotate(
@@ -566,7 +601,11 @@ def _place_text(
 def _add_discs(
     axes: Any, positions: Points, sides: Any, colors: Any, edges: str = _EDGE
 ) -> Any:
-    """Paint discs whose diameters are in data units, and return the collection."""
+    """Paint discs into axes, and return matplotlib's collection.
+
+    ``positions`` (n, 2) and ``sides``, the diameters (n,) or one for all, are in data
+    units. ``colors`` fill the discs, ``edges`` is the colour of the rims.
+    """
     from matplotlib.collections import EllipseCollection
 
     sides = np.broadcast_to(sides, len(positions))

@@ -41,8 +41,10 @@ class EmbeddingResult:
 def to_storable(value: Any) -> Any:
     """Convert `value` to a form that an .h5ad file can hold.
 
-    Mappings and sequences are converted recursively, None becomes "none" (which every
-    anndata version reads), a path becomes its last part, and other objects become text.
+    - Mappings are converted recursively, with "_" for "/" in keys.
+    - Sequences of numbers become arrays, other sequences arrays of texts.
+    - None becomes "none", which every anndata version reads.
+    - A path becomes its last part, and any other object a text.
     """
     if isinstance(value, Mapping):
         return {str(k).replace("/", "_"): to_storable(v) for k, v in value.items()}

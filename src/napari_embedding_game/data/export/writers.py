@@ -21,7 +21,10 @@ from napari_embedding_game.data.export.result import EmbeddingResult
 
 
 def check_output_path(source: Path | None, path: Path) -> None:
-    """Raise DataError if `path` is the source, or its folder cannot take a file."""
+    """Raise DataError if `path` is the source, lies in it, or cannot take a file.
+
+    A path cannot take a file if it is a folder, or its folder is absent or protected.
+    """
     atomic.check_not_source(path, source)
     folder = atomic.resolve_target(path).parent
     trouble = ""
@@ -45,8 +48,8 @@ def write_result(dataset: Dataset, result: EmbeddingResult, path: str | Path) ->
     have ``centroid_y`` and ``centroid_x``, in pixels of their image, and their
     measures, too. For .h5ad see :func:`~.anndata_result.write_anndata`.
 
-    Raises DataError if the ending is none of :data:`WRITERS`, or `path` is the source
-    or cannot be written.
+    Raises DataError if the ending is none of :data:`WRITERS`, `path` is the source or
+    cannot be written, or with a session the former file has entries of other programs.
     """
     path = Path(path)
     writer = WRITERS.get(path.suffix.lower())

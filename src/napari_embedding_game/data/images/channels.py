@@ -20,7 +20,9 @@ GREY, COLORS = ("intensity",), ("red", "green", "blue")
 def split_into_channels(image: Any, labels_shape: tuple[int, ...]) -> list[Any]:
     """Split an image into channels of the labels' shape; [] if the shapes do not fit.
 
-    Of an array that is no numpy array a channel is read where it is sliced.
+    An image of that shape is the only channel. Else the channels are the last axis, or
+    if that does not fit, the first. Channels of a zarr or dask array are dask arrays,
+    which read pixels only when computed.
     """
     theirs = tuple(map(int, image.shape))
     if theirs == labels_shape:
@@ -41,9 +43,12 @@ def channels_by_name(
 ) -> dict[str, NDArray[Any]]:
     """Return the channels of an image by name, each of the labels' shape.
 
-    `image` is an array, a mapping of channels, or None. Three channels on the last axis
-    are named red, green, blue; a fourth that is constant is an alpha channel and left
-    out. Three equal channels are one. Raises DataError if shapes or types do not fit.
+    `image` is an array, a mapping of channels, or None for no channels. A single
+    channel of an array is named "intensity", others "channel 1" onwards. Three channels
+    on the last axis are named red, green, blue, or are one if they are equal; a fourth
+    that is constant is an alpha channel and left out.
+
+    Raises DataError if shapes or types do not fit, or pixels exceed the memory.
     """
     if image is None:
         return {}
@@ -72,7 +77,10 @@ def value_span(channel: NDArray[Any]) -> Span:
 def _name_channels(
     image: NDArray[Any], labels_shape: tuple[int, ...]
 ) -> dict[str, NDArray[Any]]:
-    """Return the channels of one array by name; raise DataError for other shapes."""
+    """Return the channels of one array by name, as :func:`channels_by_name` names them.
+
+    Raises DataError if the shapes do not fit.
+    """
     arrays = split_into_channels(image, labels_shape)
     if not arrays:
         raise DataError(_shape_mismatch_text("The image", image.shape, labels_shape))
@@ -101,7 +109,11 @@ def _shape_mismatch_text(
 
 
 def load_pixels(values: Any, what: str) -> NDArray[Any]:
-    """Return numpy, dask or zarr pixels as an array; raise DataError if too large."""
+    """Return numpy, dask or zarr pixels as an array in memory.
+
+    ``what``: subject of the message. Raises DataError if twice their size exceeds the
+    memory.
+    """
     size = math.prod(map(int, values.shape))
     check_fits(2 * size * np.dtype(values.dtype).itemsize, what, "its pixels")
     return np.asarray(values)

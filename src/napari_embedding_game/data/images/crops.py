@@ -59,7 +59,10 @@ class Thumbnails:
     """Size of a pixel along y and x, in finest pixels."""
 
     def __getitem__(self, row: int) -> NDArray[np.uint8]:
-        """Return the thumbnail of the object of a row."""
+        """Return the thumbnail of the object of a row, (64, 64, 3) uint8.
+
+        It is black for a row that is no object.
+        """
         from scipy.ndimage import binary_erosion
 
         objects, sides = self.objects, np.rint(self.field_side / np.array(self.spacing))
@@ -88,9 +91,11 @@ def _cut_window(
     corner: NDArray[np.int64],
     lengths: NDArray[np.int64],
 ) -> NDArray[Any]:
-    """Return a window of a plane of the image; 0 where it lies outside.
+    """Return a window of a plane of an image, and 0 where it lies outside.
 
-    ``corner`` and ``lengths`` (2,): first pixel and sides of the window, along y and x.
+    ``plane_index``: index of the plane along the axes before y and x. ``corner`` and
+    ``lengths`` (2,): first pixel and sides of the window, along y and x. An axis of
+    colours is kept whole.
     """
     sizes = image.shape[len(plane_index) : len(plane_index) + 2]
     low, high = np.clip([corner, corner + lengths], 0, sizes)
@@ -103,7 +108,8 @@ def _cut_window(
 def _render_channel_crop(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
     """Return the light of a window of one channel, (64, 64, 3) from 0 to 1.
 
-    Limits, gamma and colours apply as in napari.
+    The window is resized; limits, gamma and colours then apply as in napari. NaN is 0.
+    The opacity is not applied.
     """
     from skimage.transform import resize
 

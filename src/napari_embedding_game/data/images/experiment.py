@@ -113,7 +113,12 @@ class ExperimentImages:
 
 
 def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentImages]:
-    """Inspect all images of a folder, or the named ones, in stages; measure none.
+    """Inspect the images of a folder and load their labels, in stages; measure none.
+
+    ``names``: images to open; all if it is empty, or has no name of the folder. Images
+    that cannot be read, or have other channels or axes than most, are left out, and
+    notes say so. Labels of one value in all images are masks, whose connected parts
+    become the objects.
 
     Raises DataError if no image has labels, or none can be read.
     """
@@ -217,7 +222,11 @@ def measure_images(
 def _measure_image(
     images: ExperimentImages, i: int, spans: dict[str, Span]
 ) -> Stages[tuple[pd.DataFrame, Objects]]:
-    """Measure image `i` by its present labels, in stages; empty without an object."""
+    """Measure image `i` by its present labels, in stages, without its padding.
+
+    ``spans``: lowest and highest value of each channel over all images. The table is
+    empty, and channels are not read, if the labels have no object.
+    """
     inspection, n = images.inspections[i], len(images.inspections)
     text = f"Measuring image {i + 1:,} of {n:,}: {inspection.pair.name}"
     yield Stage(text, i / n)
@@ -239,7 +248,10 @@ def _measure_image(
 
 
 def _inspect_image(pair: ImagePair) -> _Inspection:
-    """Read an image and its labels, and return their shape, type and values."""
+    """Read an image and its labels, and return their shape, type and values.
+
+    Raises DataError if either cannot be read, or the shapes do not fit.
+    """
     labels = _read_labels(pair)
     channels = _read_channels(pair, labels.shape)
     return _Inspection(
@@ -253,9 +265,10 @@ def _inspect_image(pair: ImagePair) -> _Inspection:
 
 
 def _read_pixels(path: Path) -> NDArray[Any]:
-    """Read all pixels of an image file, channels first where it names that axis.
+    """Read all pixels of an image file, without axes of length 1.
 
-    Raises DataError that names the file, for a time series too.
+    Channels of a TIFF come first if the file names that axis. Raises DataError that
+    names the file if it is damaged, a time series, or no picture.
     """
     with wrap_read_errors(path, "an image"):
         if path.suffix.lower() in (".tif", ".tiff"):
@@ -280,7 +293,11 @@ def _read_pixels(path: Path) -> NDArray[Any]:
 
 
 def _read_labels(pair: ImagePair) -> NDArray[Any]:
-    """Read the labels of an image, in two or three axes; raise DataError otherwise."""
+    """Read the labels of an image as whole numbers, in two or three axes.
+
+    Whole numbers stored as floats are accepted. Raises DataError for a coloured
+    picture, a JPEG, other axes or other values.
+    """
     labels, name = _read_pixels(pair.labels), pair.labels.name
     is_colored = labels.shape[-1] in (3, 4) and labels.dtype == np.uint8
     is_blurred = pair.labels.suffix.lower() in (".jpg", ".jpeg")
@@ -298,7 +315,10 @@ def _read_labels(pair: ImagePair) -> NDArray[Any]:
 
 
 def _read_channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
-    """Read the channels of an image by name."""
+    """Read the channels of an image by name: from one file, or one file for each.
+
+    ``shape``: that of the labels; raises DataError if another shape is read.
+    """
     files = [_read_pixels(path) for path in pair.images]
     named = dict(zip(pair.channels, files, strict=False))
     return channels_by_name(named if len(files) > 1 else files[0], shape)
@@ -307,7 +327,12 @@ def _read_channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray
 def _stack_images(
     folder: Path, inspections: Sequence[_Inspection], notes: Sequence[str]
 ) -> ExperimentImages:
-    """Return the images as lazy stacks, with labels that are still to be filled in."""
+    """Return the images as lazy stacks, with labels that are still to be filled in.
+
+    Labels are zeros in a compressed array in memory; smaller images are padded with 0
+    to the size of the largest. ``inspections`` have the same channels; red, green and
+    blue become one coloured channel named "".
+    """
     import dask.array as da
     import zarr
     from dask.delayed import delayed
@@ -352,7 +377,11 @@ def _stack_images(
 
 
 def _pad_to_shape(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
-    """Pad pixels (y, x) or (z, y, x), and colours, with 0 at the ends to a shape."""
+    """Pad pixels with 0 at the ends of their axes to a shape.
+
+    Pixels (y, x), of colours too, become the first plane if the shape has one axis
+    more.
+    """
     pixels = pixels[None] if pixels.ndim < len(shape) else pixels
     return np.pad(
         pixels, [(0, n - k) for n, k in zip(shape, pixels.shape, strict=True)]
@@ -360,7 +389,10 @@ def _pad_to_shape(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
 
 
 def _union_spans(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
-    """Return for each channel the smallest span that contains those of all images."""
+    """Return for each channel the smallest span that contains those of all images.
+
+    All images have the channels of the first.
+    """
     return {
         key: (min(one[key][0] for one in spans), max(one[key][1] for one in spans))
         for key in spans[0]
@@ -368,7 +400,10 @@ def _union_spans(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
 
 
 def _display_span(channel: NDArray[Any]) -> Span:
-    """Return the percentiles of a channel that are shown black and in full colour."""
+    """Return the percentiles of a channel that are shown black and in full colour.
+
+    About 65,000 evenly spaced pixels are inspected; (0, 1) if none is finite.
+    """
     values = channel.ravel()[:: max(1, channel.size // _MAX_SAMPLE)]
     values = values[np.isfinite(values)]
     if not values.size:

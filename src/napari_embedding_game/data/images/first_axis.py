@@ -98,9 +98,10 @@ def _measure_shifts(
 
 
 def _relative_end_areas(areas: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the mean area of a label's ends relative to its largest area.
+    """Return the mean area of a label's ends relative to its largest area, (K,).
 
-    An end is a part beside a plane without the label. Labels without ends are left out.
+    An end is a part beside a plane without the label. Labels without ends are left out,
+    so that K may be smaller than the number of labels.
     """
     present = areas > 0
     absent = ~present

@@ -113,7 +113,12 @@ def parse_file_name(stem: str) -> dict[str, str]:
 
 
 def has_image_pairs(folder: Path) -> bool:
-    """Return whether a folder holds images with labels of their names."""
+    """Return whether a folder holds an image with labels of its name.
+
+    The first 2,000 images of each folder are inspected. True, too, if one image has
+    several labels files, which raises an error when the folder is opened; False if it
+    cannot be listed.
+    """
     try:
         files = _list_images_and_labels(folder, max_per_folder=_FIRST)
         return bool(len(files) and _pair_files(files, folder)[0])
@@ -158,7 +163,9 @@ def _list_images_and_labels(
 ) -> pd.DataFrame:
     """Return a table of the images and labels in a folder and its subfolders.
 
-    ``max_per_folder``: largest number of files from each folder; None for all.
+    Columns are those of :func:`_describe_file`. ``max_per_folder``: largest number of
+    files from each folder; None for all. Hidden files, .zarr folders, folders more than
+    three deep, and files after the first 200,000 are left out.
     """
     files: list[dict[str, object]] = []
     for subfolder, inside, names in os.walk(folder):
@@ -173,7 +180,18 @@ def _list_images_and_labels(
 
 
 def _describe_file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
-    """Return what the name and folders of an image or labels file say, by column."""
+    """Return what the name and folders of an image or labels file say, by column.
+
+    ``parts``: names of the folders, from the opened one down. Besides the fields of the
+    name and the path:
+
+    - ``folder``: folders below the opened one, but for such as "images" and "labels";
+      also the plate, if the name has none,
+    - ``is_labels``: whether the name ends as of labels, or the innermost folder of
+      these is one of labels,
+    - ``by_file`` and ``by_field``: keys by which images and labels are paired, by the
+      name and by the name without its channel.
+    """
     stem = path.stem.removesuffix(".ome").removesuffix(".OME")
     roles = [part.lower() for part in parts if part.lower() in _ROLES]
     is_labels = bool(roles and roles[-1] in _LABEL_FOLDERS)
@@ -193,7 +211,10 @@ def _describe_file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
 def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[str]]:
     """Return image pairs, sorted by name, and sentences on files left out.
 
-    Raises DataError if one image has several labels files.
+    ``files``: table of :func:`_describe_file`. Left out are images without labels,
+    labels without image, and images of equal names. Images of one field are channels of
+    one pair, unless a field has several labels files: then each channel is an image of
+    its own. Raises DataError if one image has several labels files.
     """
     labels, images = files[files["is_labels"]], files[~files["is_labels"]]
     # If each channel has its own labels, each channel is an image of its own.
@@ -226,7 +247,10 @@ def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], lis
 
 
 def _to_image_pair(images: pd.DataFrame, labels: Path) -> ImagePair:
-    """Build the pair of the images of one field and their labels."""
+    """Build the pair of the images of one field, sorted by channel, and their labels.
+
+    Its name has the folder in front; of several images it is without the channel.
+    """
     images = images.sort_values(
         "channel", key=lambda names: names.map(_natural_sort_key)
     )

@@ -33,7 +33,8 @@ def build_image_table(
 
     A table is joined by the column whose values are names of the image files, with or
     without ending; else by its wells (and plates). A table that cannot be read, names
-    no image, or names one in several rows, is left out, and the notes say so.
+    no image, or names one in several rows, is left out, and the notes say so. Wells
+    also give the row and column of the plate; columns without any value are left out.
     """
     rows = [
         (x.plate or None, x.well or None, int(x.field) if x.field else None)
@@ -58,9 +59,11 @@ def build_image_table(
 def _join_table(
     columns: pd.DataFrame, frame: pd.DataFrame, pairs: Sequence[ImagePair], name: str
 ) -> tuple[pd.DataFrame, str]:
-    """Add the columns of one table; return them with a note.
+    """Return the columns of all images with those of one table added, and a note.
 
-    Raises DataError if the table names no image, or one in several rows.
+    ``columns``: one row for each pair. Entries of the table override plate, well and
+    field of the file names; other columns of a taken name get the table's `name` in
+    brackets. Raises DataError if the table names no image, or one in several rows.
     """
     links, used = _match_rows_to_images(
         frame, _image_keys(pairs, columns["well"]), columns["plate"]
@@ -102,7 +105,12 @@ def _join_table(
 
 
 def _image_keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFrame:
-    """Return a table of keys of the images: unique file names, and wells."""
+    """Return a table of keys by which tables may name the images.
+
+    Columns are ``key``, ``image`` (its index) and ``is_well``. Keys are names of the
+    image, with and without ending and folder, but none that several images share; and
+    wells, which several images may share.
+    """
     names = [
         (_normalise_key(name), i)
         for i, pair in enumerate(pairs)
@@ -116,9 +124,10 @@ def _image_keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFrame:
 
 
 def _normalise_key(value: object) -> str:
-    """Return the name of a well, or a name as spreadsheets leave it.
+    """Return a name of a well as "B03", another name in a form that compares.
 
-    Spreadsheets write 21 for 0021; a_b stands for A-B.
+    That is lower case, at most one folder, "_" for spaces, points and dashes, and no
+    leading zeros, as spreadsheets write 21 for 0021.
     """
     if well := parse_well(value):
         return well_name(well)
@@ -132,8 +141,9 @@ def _match_rows_to_images(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return pairs of ``row`` and ``image``, and the columns that were compared.
 
-    These are the column whose rows name the most images, and for wells the plate, where
-    both sides have a plate.
+    ``keys``: see :func:`_image_keys`. ``plates``: plate of each image. Compared is the
+    column that names the most images in one row each, of equal ones by file names
+    rather than wells; for wells the plate, too, where both sides have a plate.
     """
     plate = next((name for name in frame if name.lower() == "plate"), None)
     best, used, most = keys[:0].assign(row=0), [""], (0, 0, True)
@@ -156,7 +166,11 @@ def _match_rows_to_images(
 
 
 def _to_groups(column: pd.Series) -> pd.Series:
-    """Convert texts, and numbers of few values, to sorted levels."""
+    """Convert texts, and numbers of at most 30 values, to sorted levels.
+
+    Other numbers stay numbers, but whole numbers above 2^53, such as barcodes, become
+    levels. Texts that are all numbers count as numbers, but for codes such as 0012.
+    """
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "string" and not are_zero_padded_codes(column):
         # Numbers may have become texts because rows without an image hold texts.

@@ -113,7 +113,9 @@ def join_with_labels(
 ) -> Join:
     """Join the rows of a table, called `where` in messages, with labelled objects.
 
-    Raises nothing: if the image does not fit, ``refusal`` says why.
+    The result always lists the columns and pictures to choose from. If the table does
+    not fit, ``refusal`` says why; no DataError is raised. An automatic join is not
+    tried for a table without a column of a known name, and says nothing then.
     """
     link = Join(
         request, find_id_columns(table, include_any_name=True), _find_pictures(table)
@@ -129,7 +131,16 @@ def join_with_labels(
 def _match_rows_to_objects(table: pd.DataFrame, join: Join, where: str) -> Join:
     """Match each row with an object by label and frame; return the completed join.
 
-    Raises DataError if no row matches, or in an automatic join if matches are doubtful.
+    1. Rows of other pictures than the requested one get no object.
+    2. If the request, or the table, says that the first axis is a series, rows match by
+    their frame, too.
+    3. Rows that share a label get no object; rows of label 0 are to be left out.
+    4. Positions are compared; the join then says how many rows match, and why others do
+    not.
+
+    Raises DataError if no row matches, a picture is to be chosen first, or in an
+    automatic join if fewer than half of the rows match, too many share a label, or
+    positions differ.
     """
     request, name = join.request, join.request.name
     pixels, picture = np.asarray(request.pixels), request.picture
@@ -214,8 +225,10 @@ def _find_label_column(
 ) -> tuple[str, IntArray]:
     """Return the name and values of the label column: the chosen, or likeliest one.
 
-    The likeliest is the first column of a known name by which most rows are objects.
-    Raises DataError if there is none.
+    The likeliest is the first column of a known name by which half of the rows are
+    objects, else the one with most. Columns that may only count the rows are passed
+    over. Raises DataError if the chosen column has no whole numbers, no column is left,
+    or by the one left fewer than half are objects while another may only count rows.
     """
     columns = find_id_columns(table) if chosen_column is None else [chosen_column]
     numbers = ((one, parse_integers(table[one])) for one in columns if one in table)
@@ -249,7 +262,11 @@ def _find_label_column(
 
 
 def _may_be_row_numbers(ids: IntArray, labels: IntArray) -> bool:
-    """Return whether ids may be row numbers from 0, or from 1, instead of labels."""
+    """Return whether ids may be row numbers from 0, or from 1, instead of labels.
+
+    That is, they are consecutive and do not end at the last label; and begin at 0, or
+    at 1 with as many rows as labels.
+    """
     n, first, last = len(ids), ids.min(), ids.max()
     is_count = len(np.unique(ids)) == n == last - first + 1 and last != labels.max()
     return bool(is_count and (first == 0 or (first == 1 and n == len(labels))))
@@ -260,10 +277,15 @@ def _positions_disagree(
 ) -> bool:
     """Return whether the table's positions are not those of the objects of its rows.
 
-    This is so where a linear fit of all positions, in any units and orientation and
-    with an origin for each picture, leaves most of the variance of one axis. One axis
-    is enough: labels are mostly numbered along the other axis, so that it fits labels
-    of another image, too. False without enough positions.
+    ``table`` and ``objects``: matched rows and their objects. ``frames``: picture of
+    each.
+
+    - The centres (y, x) are fitted linearly by all position columns, in any units and
+      orientation and with an origin for each picture.
+    - Positions disagree if most of the variance of one axis is left. One axis is
+      enough: labels are mostly numbered along the other axis, so that this one fits
+      labels of another image, too.
+    - False with fewer than 20 rows, or fewer than two position columns that vary.
     """
     axes = table[[name for name in table if is_position_name(name)]].astype(object)
     # Levels that are numbers count, too.
@@ -288,8 +310,9 @@ def find_id_columns(
 ) -> list[str]:
     """Return the names of the columns that can hold labels, the likeliest first.
 
-    These columns have a known name; with ``include_any_name`` other columns of distinct
-    whole numbers follow.
+    These are columns of whole numbers under a known name; with ``include_any_name``
+    other columns of distinct whole numbers follow. Columns of this program's maps are
+    left out.
     """
     names = [str(name) for name in table if not is_own_map_column(name)]
     called = sorted(names)
@@ -309,7 +332,10 @@ def find_id_columns(
 
 
 def _find_pictures(table: pd.DataFrame) -> list[Picture]:
-    """Return the pictures that a table has rows of; empty unless there are several."""
+    """Return the pictures that a table has rows of, by its first column of pictures.
+
+    The list is empty unless there are several.
+    """
     for column in table.columns:
         if _PICTURE.fullmatch(_letters_and_digits(column)):
             values = table[column].dropna().astype(str).unique()
@@ -321,7 +347,8 @@ def _find_pictures(table: pd.DataFrame) -> list[Picture]:
 def _read_frame_numbers(table: pd.DataFrame, where: str) -> IntArray:
     """Return the number of the picture in a series that each row is about, (n_rows,).
 
-    Raises DataError if no column has such numbers.
+    Columns of times are tried first, then columns of images. Raises DataError if no
+    column has such names and whole numbers.
     """
     for pattern in (_TIME, _PICTURE):
         for name in filter(
@@ -338,8 +365,8 @@ def _read_frame_numbers(table: pd.DataFrame, where: str) -> IntArray:
 def _count_frames_from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
     """Return rows with frames counted from 0; they are shifted by 1 if none is 0.
 
-    They are shifted only if more rows then match a key, or as many in frames with fewer
-    keys.
+    ``rows`` and ``keys`` have columns ``label`` and ``frame``. Rows are shifted only if
+    more of them then match a key, or as many in frames with fewer keys.
     """
 
     def fit(some: pd.DataFrame) -> tuple[int, int]:
@@ -351,7 +378,11 @@ def _count_frames_from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame
 
 
 def _describes_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:
-    """Return whether each label has one row for each of several pictures."""
+    """Return whether each label has one row for each of several pictures.
+
+    ``ids``: (n_rows,) labels. ``n_pictures``: length of the first axis, at which frames
+    have to end, counted from 0 or 1. False without frame numbers.
+    """
     try:
         rows = pd.DataFrame({"id": ids, "frame": _read_frame_numbers(table, "")})[
             ids > 0

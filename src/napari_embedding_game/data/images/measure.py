@@ -166,8 +166,11 @@ def dataset_from_measures(
 ) -> Dataset:
     """Return the dataset of a table of N measured objects, named by its index.
 
-    `provenance` says how they were measured; `metadata` (N rows) are further columns of
-    ``obs``. Raises DataError if nothing is measured, or values are missing.
+    `table` has labels and centres, which become ``obs``, and measures, which are
+    embedded; if the options choose columns, these alone. `objects` (N) are recorded as
+    places of the rows, and `provenance` says how they were measured; `metadata` (N
+    rows) are further columns of ``obs``. Raises DataError if nothing is measured, or
+    values are missing.
     """
     chosen = tuple(column for column in table if column not in _POSITIONS)
     if not chosen or table.empty:
@@ -204,17 +207,19 @@ def measure_picture(
 ) -> Stages[tuple[pd.DataFrame, label_objects.Objects]]:
     """Measure the objects of one picture or stack, in stages, by ascending label.
 
-    Shape is area, diameter, axes, extent, eccentricity, solidity, perimeter and
-    roundness; intensity mean, std, min and max; texture entropy in bits of 32 grey
-    levels of the span, and contrast, the mean difference of neighbouring pixels as a
-    share of the span; neighbours the distance to the nearest object and the mean
-    distance to the nearest five. Channels have the shape of the labels, `spacing` is
-    the size of a pixel along each axis, `spans` the lowest and highest value of each
-    channel. All measures in a channel are NaN where a pixel of the object is not
-    finite.
+    - shape: area, diameter, axes, extent, eccentricity, solidity, perimeter, roundness
+    - intensity: mean, std, min and max
+    - texture: entropy in bits of 32 grey levels of the span, and contrast, the mean
+      difference of neighbouring pixels as a share of the span
+    - neighbours: distance to the nearest object, mean distance to the nearest five
+
+    Channels have the shape of the labels, `spacing` is the size of a pixel along each
+    axis, `spans` the lowest and highest value of each channel. All measures in a
+    channel are NaN where a pixel of the object is not finite.
 
     `progress_range` is the share of all work done before, and the share of this
-    picture. Returns the measures, a row for each object, and the objects.
+    picture. Returns the measures, a row for each object with its label and centre, and
+    the objects; an empty table without any object.
     """
     from scipy import ndimage
 
@@ -261,9 +266,10 @@ def _measure_shapes(
     stage_text: str,
     progress_range: tuple[float, float],
 ) -> Stages[pd.DataFrame]:
-    """Measure shapes by scikit-image, with its names of columns but for a few.
+    """Return a table of shapes by scikit-image, a row for each numbered object.
 
-    Perimeters need square pixels.
+    Stacks have volume and elongation, pictures eccentricity and solidity, and with
+    square pixels perimeter and roundness. A stage is yielded every 50 objects.
     """
     from skimage.measure import regionprops
 
@@ -299,7 +305,11 @@ def _measure_textures(
     span: Span,
     n_objects: int,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return entropy and contrast of n numbered objects in one channel, (n,) each."""
+    """Return entropy and contrast of n numbered objects in one channel, (n,) each.
+
+    ``span``: lowest and highest value of the channel, between which values are scaled
+    to 0 to 1. Contrast is 0 for an object without neighbouring pixels.
+    """
     low, high = span
     values = np.where(np.isfinite(values), values, low) - low
     values /= high - low if high > low else np.inf

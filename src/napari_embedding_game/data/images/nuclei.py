@@ -36,8 +36,9 @@ def measure_nuclei_in_stages() -> Stages[ReadResult]:
 def segment_nuclei(stain: NDArray[np.float64]) -> NDArray[np.int32]:
     """Return labels of the nuclei in a stain (h, w): smoothed, thresholded and split.
 
-    The threshold is local. Touching nuclei are split by the watershed of the distance
-    to the background.
+    The threshold is local, and not far below Otsu's. Touching nuclei are split by the
+    watershed of the distance to the background; those of fewer than 30 pixels are
+    dropped. Labels count from 1.
     """
     from scipy import ndimage
     from skimage.feature import peak_local_max
