@@ -149,6 +149,9 @@ def pack_shown_map_for_h5ad(
 ) -> tuple[bytes, str]:
     """Return the map on show as the bytes of a session file inside its .h5ad file.
 
+    Other maps are left out, but the result of a recipe that is stored with one of them
+    is taken over.
+
     ``path``: of the .h5ad file, from which the data will be read. ``is_shared``: as for
     :func:`save_session`.
 
@@ -229,6 +232,9 @@ def load_session(path: str | Path) -> SavedSession:
 def _load_content(path: Path, content: bytes | None) -> SavedSession:
     """Return the session of a file, or of the bytes that an .h5ad file holds.
 
+    ``content``: these bytes; None for a session file. The .h5ad file becomes the source
+    of the rows.
+
     Raises DataError: as :func:`load_session`.
     """
     if content is None:
@@ -256,7 +262,11 @@ def _load_content(path: Path, content: bytes | None) -> SavedSession:
 
 
 def _validate_kind(path: Path) -> None:
-    """Raise DataError if a file is known to be of another kind than a session."""
+    """Raise DataError if a file is known to be of another kind than a session.
+
+    The kind is known by the ending, or, for a .zip, by members without arrays.  A file
+    that does not exist, or cannot be read, passes.
+    """
     ending = path.suffix.lower()
     kind = _OTHER_KINDS.get(ending)
     if ending == ENDING:
@@ -271,13 +281,17 @@ def _validate_kind(path: Path) -> None:
 
 
 def _load_with_container(path: Path) -> tuple[SavedSession, bool]:
-    """Read a session, and return also whether the file is an .h5ad file."""
+    """Read a session; return it, and whether it lies inside an .h5ad file."""
     content = None if path.name.endswith(ENDING) else read_session_bytes(path)
     return _load_content(path, content), content is not None
 
 
 def is_session(path: Path) -> Stages[bool]:
-    """Return whether a file, by its ending or content, holds a session."""
+    """Return whether a file holds a session, in stages.
+
+    A .zip counts by its ending; any other file is looked into, in the process that
+    reads files.
+    """
     is_zip = path.name.lower().endswith(ENDING)
     return is_zip or bool((yield from read_in_process(path, has_session)))
 
@@ -297,14 +311,20 @@ def _list_zip_members(path: Path) -> list[str]:
 
 
 def read_summary(path: str | Path) -> Summary:
-    """Return the summary of a session file's first map, without reading the maps."""
+    """Return the summary of a session file's first map, without reading the maps.
+
+    Raises DataError: the file is damaged, or of a version that cannot be read.
+    """
     return _read_head(Path(path)).maps[0]
 
 
 def _read_head(path: Path, content: bytes | None = None) -> _Head:
     """Return version and summaries of a session file.
 
-    Raises DataError: the file is damaged, or of a version that cannot be read.
+    ``content``: the bytes of the session inside an .h5ad file; None for a session file.
+
+    Raises DataError: the file is damaged, holds no map, or is of a version that cannot
+    be read.
     """
     try:
         head = codec.read_part(path, "session", _Head, content)
@@ -328,7 +348,8 @@ def _store_map(
 ) -> _StoredMap:
     """Return a map as it is stored, with marks and undo steps within their limits.
 
-    ``is_shared``: whether all undo steps are left out, as undone edits may be private.
+    ``change``: converts the paths of rows and view to their stored form. ``is_shared``:
+    whether all undo steps are left out, as undone edits may be private.
     """
     timeline, look = drop_old_marks(saved_map.timeline, MAX_BYTES), saved_map.look
     timeline = replace(timeline, marks=tuple(map(_store_moment, timeline.marks)))
@@ -348,7 +369,10 @@ def _store_map(
 
 
 def _store_moment(moment: OneMoment) -> OneMoment:
-    """Return a moment as it is stored: energy NaN as 0, many neighbours as None."""
+    """Return a moment as it is stored: an energy of NaN as 0, for JSON.
+
+    Neighbours of more than ``MAX_NEIGHBORS`` rows are left out.
+    """
     if (snapshot := moment.snapshot) is None:
         return moment
     near, energy = snapshot.neighbors, float(np.nan_to_num(snapshot.energy))  # for JSON
@@ -373,7 +397,10 @@ def _restore_map(stored: _StoredMap, rows: StoredRows, change: PathChange) -> Sa
 
 
 def _map_kind_of(stored: _StoredMap) -> MapKind:
-    """Return the kind of a stored map, which older files tell by its key only."""
+    """Return the kind of a stored map.
+
+    Older files store "whole" for each map, and tell the kind of a child by its key.
+    """
     if stored.kind != "whole" or stored.parent is None:
         return stored.kind
     former: dict[str, MapKind] = {"read": "reading", "placed": "placed"}
@@ -384,6 +411,8 @@ def read_map_data(
     saved: SavedMap, folder: Path, known_results: dict[Any, list[ReadResult]]
 ) -> Stages[SavedMap]:
     """Read the data of a saved map in stages, and return the map with them.
+
+    A map whose numbers were stored with it is returned as it is.
 
     ``folder`` and ``known_results``: as for :func:`.rows.read_saved_data`, with its
     errors.
@@ -399,8 +428,10 @@ def read_map_data(
 def open_session_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """Read a session file and the data of its maps, in stages.
 
-    Returns the session, in which a map has no data if these could not be read, and a
-    list of sentences on what could not be read.
+    Returns the session, and a list of sentences on what could not be read.  A map whose
+    data could not be read has none.  If the session lies inside an .h5ad file, such a
+    map is replaced by the data of this file, without a layout; else columns that were
+    changed in the .h5ad file are taken over.
 
     Raises DataError: as :func:`load_session`.
     """
@@ -434,7 +465,7 @@ def open_session_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str
 
 
 def _store_how_read(result: ReadResult) -> None:
-    """Store in a dataset that is of a file how it was read."""
+    """Store in a dataset how it was read; nothing happens if it is not of a file."""
     dataset = result.dataset
     if dataset.source is not None:
         options = dataset.read_options or DEFAULT_OPTIONS
@@ -446,7 +477,10 @@ def _store_how_read(result: ReadResult) -> None:
 
 
 def _read_as_data(path: Path) -> Stages[SavedMap]:
-    """Read the data of an .h5ad file, in stages, as a map without a layout."""
+    """Read the data of an .h5ad file, in stages, as a map without a layout.
+
+    Rows with missing values are left out.
+    """
     result = yield from load_read_result(path, ReadOptions(missing="drop"))
     dataset = result.dataset
     _store_how_read(result)

@@ -45,7 +45,8 @@ def ensure_autosave_folder() -> Path:
 def find_recent_sessions() -> list[Path]:
     """Return the files of closed and of killed programs, the newest first.
 
-    Temporary files that killed programs left are deleted.
+    Temporary files that killed programs left are deleted; files that another program
+    deletes meanwhile are left out.
     """
     where = ensure_autosave_folder()
     for half in where.glob(f".*{_OPEN}"):
@@ -65,7 +66,10 @@ def was_closed(path: Path) -> bool:
 
 
 def mark_as_closed(path: Path) -> None:
-    """Rename the session of a killed program as if the program had been closed."""
+    """Rename the session of a killed program as if the program had been closed.
+
+    A file that cannot be renamed keeps its name.
+    """
     if not was_closed(path):
         with contextlib.suppress(OSError):  # it stays as it is called
             path.rename(path.with_name(path.name.removesuffix(_OPEN) + _ENDING))
@@ -95,6 +99,7 @@ class Autosave:
             return None
 
         def save() -> None:
+            """Write the session file, one job after the other."""
             with self._writing:
                 with contextlib.suppress(OSError):  # said when the file is written
                     ensure_autosave_folder()
@@ -106,7 +111,8 @@ class Autosave:
         """Return a job that saves the present session and marks its file as closed.
 
         Where the session cannot be saved, the file of the last save stays and is marked
-        as of a killed program.  The job also deletes the oldest of many sessions.
+        as of a killed program, and the error is raised.  The job also deletes the
+        oldest sessions in the folder, beyond ``KEPT``.
         """
         try:
             save = self.make_save_job()
@@ -115,6 +121,7 @@ class Autosave:
             raise
 
         def close() -> None:
+            """Save the session, rename its file and delete the oldest sessions."""
             ending = _OPEN
             try:
                 if save is not None:
@@ -135,7 +142,11 @@ class Autosave:
 
 
 def _is_of_running_process(path: Path) -> bool:
-    """Return whether the process in a file's name still runs."""
+    """Return whether the process that a file is named after still runs.
+
+    A process of the same number that began at another time, or that is a zombie, does
+    not count.
+    """
     number, began, *_ = path.name.split("-")
     try:
         process = psutil.Process(int(number))

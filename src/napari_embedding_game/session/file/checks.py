@@ -132,7 +132,11 @@ def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
 
 
 def _validate_moment(moment: Moment) -> None:
-    """Raise DamageError unless a moment's settings, record and merge tree are valid."""
+    """Raise DamageError unless a moment's settings, record and merge tree are valid.
+
+    Checked are also that a run has a layout, of 1 to 3 dimensions, and that a warm
+    start fits its settings.
+    """
     snapshot, record, merging = moment.snapshot, moment.record, moment.merging
     settings = [moment.settings]
     if record is not None:
@@ -166,5 +170,6 @@ def _validate_moment(moment: Moment) -> None:
 
 
 def _expect(is_true: bool, expected: str) -> None:
+    """Raise DamageError with the place that is damaged, unless a condition holds."""
     if not is_true:
         raise DamageError(expected)

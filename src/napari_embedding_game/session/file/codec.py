@@ -50,10 +50,15 @@ class DamageError(DataError):
 
 
 def write_parts(file: IO[bytes], parts: Mapping[str, Any]) -> None:
-    """Write named values, as JSON and arrays, into an open binary file."""
+    """Write named values, as JSON and arrays, into an open binary file.
+
+    Equal arrays are written once.  Raises NotImplementedError for a value of a type
+    that is not known.
+    """
     arrays: dict[tuple[object, ...], tuple[str, NDArray[Any]]] = {}
 
     def encode_item(item: Any) -> Any:
+        """Return a value in types of JSON; an array is kept and gets a number."""
         if isinstance(item, np.ndarray):
             content = np.ascontiguousarray(item)
             digest = blake2b(content.data).digest()
@@ -84,12 +89,11 @@ def read_part(path: Path, name: str, kind: type[T], content: bytes | None = None
 
     Only the arrays of this value are read.
 
-    ``kind``: the type, whose fields declare the types of everything in it.
-    ``content``: the bytes of the session file, where it lies inside the file at
-    ``path``.
+    ``kind``: the type, whose fields declare the types of everything in it. ``content``:
+    the bytes of the session file, where it lies inside the file at ``path``.
 
-    Raises DataError: the file is missing or of another kind. Raises DamageError: a
-    value is not of its declared type.
+    Raises DataError: the file is missing, of another kind, compressed, or too large for
+    the memory. Raises DamageError: a value is not of its declared type.
     """
     if not path.is_file():
         raise DataError(f"{path} is not there: check the name and the folder.")
@@ -145,6 +149,11 @@ def _decode_json(
     """
 
     def decode_item(expected: Any, item: Any) -> Any:
+        """Return a value of JSON as an array, matrix, table or merge tree.
+
+        Raises ValueError: the array is of another type of numbers, or the matrix is
+        invalid.
+        """
         if (element := _array_element_type(expected)) is not None:
             values = array(msgspec.convert(item, dict[str, str])["array"])
             if element is not Any and not np.issubdtype(values.dtype, element):
@@ -175,8 +184,8 @@ def _decode_json(
 def _read_table(content: NDArray[np.uint8]) -> pd.DataFrame:
     """Return the table in the bytes of a Feather file by :func:`_to_feather_bytes`.
 
-    Raises ValueError: the file is damaged or compressed, or has more than
-    :data:`_VALUES_A_BYTE` values for each byte.
+    Raises ValueError: the file is damaged or compressed, has a column of a type that is
+    never written, or has more than :data:`_VALUES_A_BYTE` values for each byte.
     """
     if content[: len(_MAGIC)].tobytes() != _MAGIC:
         raise ValueError("Expected a table in Feather's format")
@@ -206,6 +215,7 @@ def _is_compressed(message: pa.ipc.Message) -> bool:
     content = message.metadata.to_pybytes()
 
     def follow(place: int) -> int:
+        """Return the place that the offset at a place leads to."""
         return place + int(struct.unpack_from("<I", content, place)[0])
 
     def find_field(table: int, number: int) -> int:
@@ -228,7 +238,10 @@ def _is_compressed(message: pa.ipc.Message) -> bool:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type stores bytes for each of its values."""
+    """Return whether an Arrow type stores bytes for each of its values.
+
+    Lists, structs and dictionaries do if their parts do.
+    """
     of = pa.types
     if of.is_dictionary(kind):
         return _is_plain(kind.value_type)
@@ -258,7 +271,10 @@ def _array_element_type(kind: Any) -> Any:
 
 
 def _to_feather_bytes(table: pd.DataFrame) -> NDArray[np.uint8]:
-    """Return a table, without its index, as the bytes of a Feather file, (n,) uint8."""
+    """Return a table, without its index, as the bytes of a Feather file, (n,) uint8.
+
+    Of columns of one name the first is kept; names become texts.
+    """
     once = table.loc[:, ~table.columns.duplicated()].reset_index(drop=True)
     once.columns = once.columns.map(str)
     content = BytesIO()
@@ -267,7 +283,11 @@ def _to_feather_bytes(table: pd.DataFrame) -> NDArray[np.uint8]:
 
 
 def _to_feather_column(column: pd.Series) -> pd.Series:
-    """Return a column converted to a type that Feather restores unchanged."""
+    """Return a column converted to a type that Feather restores unchanged.
+
+    Intervals among categories, and values of types that cannot be stored, become texts;
+    integers of type object become Int64.  Missing values stay missing.
+    """
     if isinstance(getattr(column.dtype, "categories", None), pd.IntervalIndex):
         return column.cat.rename_categories(str)
     try:

@@ -38,7 +38,10 @@ _PLACE = f"uns/{KEY}/session"
 
 
 def has_session(path: Path) -> bool:
-    """Return whether a file is an .h5ad file with a session of the window."""
+    """Return whether a file is an .h5ad file with a session of the window.
+
+    False also for a file that cannot be read.
+    """
     import h5py
 
     if path.suffix.lower() != ENDING or not path.is_file():
@@ -78,7 +81,8 @@ def read_obs_and_identity(path: Path, known: Identity) -> tuple[pd.DataFrame, Id
 def identity_of_map(saved: SavedMap) -> Identity:
     """Return the identity of a map's rows in the .h5ad file that holds the map.
 
-    The rows are identified by their names, their features and their positions.
+    The rows are identified by their names, their features and, with a layout, their
+    positions.
     """
     dataset, snapshot = saved.dataset, saved.snapshot
     parts = {"X": dataset.profile}
@@ -96,6 +100,8 @@ def add_changed_columns(
 ) -> Dataset:
     """Return a dataset with the new and changed metadata columns of a file.
 
+    Columns of a map, and columns that were added in the program, are not taken.
+
     ``obs``: metadata of the file. ``order`` (n_source_rows,): row of ``obs`` of each
     source row.
     """
@@ -112,13 +118,19 @@ def add_changed_columns(
 def drop_result_columns(
     obs: pd.DataFrame, results: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Return metadata without the columns of a map, and without given columns."""
+    """Return metadata without the columns "embedding_game_..." of a map.
+
+    ``results``: names of further columns to leave out.
+    """
     names = obs.columns
     return obs.loc[:, ~(names.isin(results) | names.str.startswith(f"{KEY}_"))]
 
 
 def read_h5ad_rows(path: Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read a file in stages, without the columns of a map that an .h5ad file holds."""
+    """Read a file of any kind in stages, without the columns of a saved map.
+
+    Columns are left out only of an .h5ad file that holds a session.
+    """
     result = yield from read_in_stages(path, options)
     if not has_session(path):
         return result
@@ -129,6 +141,7 @@ def read_h5ad_rows(path: Path, options: ReadOptions) -> Stages[ReadResult]:
 
 
 def _has_same_values(old: pd.Series, column: pd.Series) -> bool:
+    """Return whether two columns have the same values; "" counts as missing."""
     # What is missing was once stored as "".
     one, other = (x.astype(object).where(x.notna(), "") for x in (old, column))
     return bool(one.tolist() == other.tolist())

@@ -22,7 +22,8 @@ PathChange = Callable[[str], str]
 def to_noted_path(path: str, folder: Path, *, is_shared: bool) -> str:
     """Return a path as a session file in a folder stores it.
 
-    ``is_shared``: whether an absolute path is stored without its folder.
+    A path below ``folder`` becomes relative to it; other absolute paths, and relative
+    ones, stay. ``is_shared``: whether any absolute path is stored without its folder.
     """
     if not _is_absolute(path):
         return path
@@ -33,7 +34,10 @@ def to_noted_path(path: str, folder: Path, *, is_shared: bool) -> str:
 
 
 def to_full_path(noted: str, folder: Path) -> str:
-    """Return the absolute path of a path that a session file in a folder stores."""
+    """Return the absolute path of a path that a session file in a folder stores.
+
+    "", absolute paths and addresses with "://" are returned as they are.
+    """
     is_relative = noted and not _is_absolute(noted) and "://" not in noted
     return str(folder / noted) if is_relative else noted
 
@@ -48,7 +52,10 @@ def change_row_paths(rows: StoredRows, change: PathChange) -> StoredRows:
 
 
 def change_view_paths(view: Any, change: PathChange) -> Any:
-    """Return the window's state, of values for JSON, with each "path" converted."""
+    """Return the window's state, of values for JSON, with each "path" converted.
+
+    At any depth; tuples become lists.
+    """
     if isinstance(view, Mapping):
         is_path = {key: key == "path" and isinstance(x, str) for key, x in view.items()}
         return {
@@ -70,5 +77,6 @@ def strip_reference_folders(rows: StoredRows) -> StoredRows:
 
 
 def _is_absolute(path: str) -> bool:
+    """Return whether a path is absolute on any system."""
     kinds = PurePosixPath, PureWindowsPath
     return any(kind(path).is_absolute() for kind in kinds)

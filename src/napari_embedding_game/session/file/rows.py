@@ -123,7 +123,8 @@ class StoredRows:
 def with_names_of_all_maps(maps: list[StoredRows]) -> list[StoredRows]:
     """Return the rows of each map with the names of source rows known to any map.
 
-    So all maps match a file that was sorted meanwhile in the same way.
+    Maps with the same number of source rows share their names, so that all of them
+    match a file that was sorted meanwhile in the same way.
 
     Raises ValueError: there are more or fewer names than rows.
     """
@@ -138,8 +139,9 @@ def with_names_of_all_maps(maps: list[StoredRows]) -> list[StoredRows]:
 def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
     """Convert a dataset to the rows that are stored.
 
-    A dataset without numbers returns the rows that it was made of.  The first call
-    reads all numbers for their fingerprint.
+    Numbers and metadata are stored where no other file has them.  A dataset without
+    numbers returns the rows that it was made of.  The first call reads all numbers for
+    their fingerprint.
 
     ``for_h5ad``: whether the rows are stored inside the map's .h5ad file, which itself
     holds the numbers if the source is an AnnData or counts.
@@ -182,7 +184,12 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
 
 
 def _must_store_values(dataset: Dataset, for_h5ad: bool) -> bool:
-    """Return whether the numbers have to be stored, as no other file has them."""
+    """Return whether the numbers have to be stored, as no other file has them.
+
+    - Of a sample: never.
+    - In a session file: if there is no source, and X has at most ``MAX_X`` bytes.
+    - In an .h5ad file: if X and profile are dense, and it does not hold the source.
+    """
     source = dataset.source
     if SAMPLE in dataset.provenance:
         return False
@@ -193,7 +200,11 @@ def _must_store_values(dataset: Dataset, for_h5ad: bool) -> bool:
 
 
 def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
-    """Return the fields of stored rows that are otherwise read from the source."""
+    """Return the fields of stored rows that are otherwise read from the source.
+
+    Columns that were added in the program are left out.  A profile that is too large is
+    replaced by one without genes, and ``has_expression`` is then False.
+    """
     obs, source_obs = dataset.obs, dataset.source_obs
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
     same = "X var_names gene_ids has_expression gene_kind level_colors roles quality"
@@ -218,6 +229,8 @@ def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
 def _find_sample_loader(rows: StoredRows) -> Callable[[], Dataset] | None:
     """Return the function that loads the sample; None if the rows are no sample.
 
+    Rows of version 0.3 are recognised by their name.
+
     Raises DataError: this version does not have the sample.
     """
     name = rows.provenance.get(SAMPLE)
@@ -232,7 +245,8 @@ def _find_sample_loader(rows: StoredRows) -> Callable[[], Dataset] | None:
 def with_h5ad_as_source(rows: StoredRows, path: Path) -> StoredRows:
     """Return rows whose source is the .h5ad file that holds the session.
 
-    The rows of a sample are returned as they are.
+    Where no space was chosen, the space that was read is, as the file has another
+    default now.  The rows of a sample are returned as they are.
     """
     if SAMPLE in rows.provenance:
         return rows
@@ -245,6 +259,8 @@ def with_h5ad_as_source(rows: StoredRows, path: Path) -> StoredRows:
 
 def to_dataset(rows: StoredRows) -> Dataset:
     """Convert stored rows to a dataset, without numbers where these are in a file.
+
+    Its notes say if numbers or genes are missing.  The rows are kept in its ``known``.
 
     Raises ValueError: the parts do not fit together.
     """
@@ -294,7 +310,7 @@ def hash_map_numbers(dataset: Dataset) -> str:
     """Return a hash of a dataset's numbers, whatever the order within sparse rows.
 
     Of a sparse profile only the positions of nonzero values are hashed, as their
-    logarithms are rounded differently on other machines.
+    logarithms are rounded differently on other machines.  The hash is computed once.
     """
     if FINGERPRINT not in dataset.known:
         dataset.known[FINGERPRINT] = _hash_numbers(dataset, sorts=True)
@@ -327,6 +343,10 @@ def read_saved_data(
     dataset: Dataset, folder: Path, known_results: dict[Any, list[ReadResult]]
 ) -> Stages[ReadResult]:
     """Read the data of a saved map again in stages, with the options of that time.
+
+    If no read options fit the stored numbers, other default spaces are tried.  Rows
+    that were sorted meanwhile are put back in order by their names.  The result has the
+    map's own rows, columns, objects and notes.
 
     ``dataset``: without numbers, as :func:`to_dataset` makes it. ``folder``: where a
     file of the same name is searched, too. ``known_results``: results by path and
@@ -384,7 +404,10 @@ def read_saved_data(
 
 
 def _changed_rows_text(rows: StoredRows, present: pd.Index) -> str:
-    """Return in brackets how the rows of a source have changed; "" if they have not."""
+    """Return in brackets how the rows of a source have changed: number or names.
+
+    ``present``: names of the rows now. "" if neither has changed.
+    """
     n_rows, names = len(rows.kept), pd.Index(rows.names)
     if len(present) != n_rows:
         return f" (it now has {len(present):,} rows instead of {n_rows:,})"
@@ -414,7 +437,11 @@ def _restore_row_order(result: ReadResult, rows: StoredRows) -> ReadResult:
 
 
 def _list_possible_options(rows: StoredRows) -> list[ReadOptions]:
-    """Return the read options to try: as stored, and for another default space."""
+    """Return the read options to try, the stored ones first.
+
+    Where neither space, columns, recipe nor batches were chosen, a second entry names
+    the stored columns or space, as the default may have been another one.
+    """
     options = rows.options or DEFAULT_OPTIONS
     chosen = options.space, options.columns, options.recipe, options.batch_key
     if options.transposed or any(chosen):
@@ -426,7 +453,11 @@ def _list_possible_options(rows: StoredRows) -> list[ReadOptions]:
 
 
 def _select_saved_rows(result: ReadResult, rows: StoredRows) -> ReadResult | None:
-    """Return a reading with the rows of the map only; None if their numbers differ."""
+    """Return a reading with the rows of the map only, in the saved order.
+
+    None if rows are missing, or if the numbers differ from the stored fingerprint,
+    which may also be one of version 0.3.
+    """
     result = _restore_row_order(result, rows)
     dataset = result.dataset
     if len(dataset.kept) != len(rows.kept) or not dataset.kept[rows.kept].all():
@@ -443,7 +474,9 @@ def _select_saved_rows(result: ReadResult, rows: StoredRows) -> ReadResult | Non
 def _find_source_path(rows: StoredRows, folder: Path) -> Path:
     """Return the path of the source, or of a file of its name in a folder.
 
-    Raises DataError: there is none, or the source is on another computer.
+    A source on another computer is not looked for, only a copy in the folder.
+
+    Raises DataError: there is none, or the source was no file.
     """
     if not rows.path:
         raise DataError(
@@ -472,7 +505,8 @@ def _find_source_path(rows: StoredRows, folder: Path) -> Path:
 def _stored_recipe_result(dataset: Dataset) -> RecipeResult | None:
     """Return the result of a dataset's recipe or Harmony to be stored.
 
-    None where there is none, where it is of more rows, or where it is too large.
+    None where there is none, where the recipe was of more rows than the dataset has, or
+    where the components have more than ``MAX_X`` bytes.
     """
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     is_ready = mixed is not None if recipe is None else dataset.projection is not None
@@ -501,5 +535,6 @@ def find_recipe_result(
 
 
 def _is_small(values: Any) -> bool:
+    """Return whether values take 1 to ``MAX_X`` bytes as float32, twice if sparse."""
     n = 2 * values.nnz if sp.issparse(values) else values.size
     return bool(0 < n * 4 <= MAX_X)

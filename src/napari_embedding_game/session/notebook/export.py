@@ -220,6 +220,7 @@ class _Notebook:
         self.cells.append({"cell_type": "markdown", "metadata": {}, "source": source})
 
     def _add_code(self, source: str) -> None:
+        """Add a code cell that was not run yet."""
         lines = source.splitlines(keepends=True)
         cell: dict[str, Any] = {"cell_type": "code", "metadata": {}, "source": lines}
         self.cells.append({**cell, "execution_count": None, "outputs": []})
@@ -242,7 +243,12 @@ class _Notebook:
         path.write_text(text + "\n", encoding="utf-8")
 
     def _describe_reading(self) -> tuple[str, str]:
-        """Return a sentence on how the data are read, and the code that reads them."""
+        """Return a sentence on how the data are read, and the code that reads them.
+
+        Data of no file are registered to be written beside the notebook.  Other data
+        are read by the options of the window; a path below the notebook's folder is
+        relative, and a shared notebook names no folder.
+        """
         dataset, source = self.dataset, self.dataset.source
         if source is None and SAMPLE not in dataset.provenance:
             adata = as_anndata(dataset)
@@ -269,7 +275,12 @@ class _Notebook:
     def _add_run(self, record: RunRecord) -> None:
         """Add the code that makes the map: by the estimator, or by a replay.
 
-        Raises DataError: the run continued from a map that was not kept.
+        A branch, a run with forces of a hand, or one with more than ``MAX_STEPS``
+        changes of settings is replayed from a session file, which is registered to be
+        written.
+
+        Raises DataError: the run continued from a map that was not kept, or its record
+        is damaged.
         """
         if record.is_branch and record.warm_start is None:
             raise DataError(
@@ -311,7 +322,10 @@ class _Notebook:
         self._add_code(_format_call("tl.embedding_game", "adata", **options))
 
     def _add_new_columns(self) -> None:
-        """Add code that reads the columns made in the window from the table."""
+        """Add code that reads the columns made in the window from the table.
+
+        The columns are added to the table; nothing happens without any.
+        """
         dataset = self.dataset
         names = [name for name in dataset.obs if name in dataset.added_columns]
         if not names:
@@ -331,7 +345,11 @@ class _Notebook:
         self._add_code("\n".join(lines))
 
     def _add_clusters(self) -> None:
-        """Add code that assigns the clusters of the window and plots the map."""
+        """Add text and code that assign the clusters of the window and plot the map.
+
+        The code also prints whether the map is the same, and how far clusters and
+        landmarks agree, as in the window.
+        """
         snapshot, shown = self.snapshot, self.clustering.clusters
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
         noted = [(one.name, one.note) for one in shown if one.note]
@@ -369,7 +387,10 @@ class _Notebook:
         )
 
     def _add_comparison(self, one: ShownComparison, column: str) -> None:
-        """Add code that compares two groups, which are a column of the table."""
+        """Add code that compares two groups, and plots the result.
+
+        The groups become a column of the table: "inside", "outside" or "".
+        """
         outside = ~one.inside if one.outside is None else one.outside
         self.rows[column] = np.select([one.inside, outside], ["inside", "outside"], "")
         how: dict[str, Any] = {"samples": one.samples} if one.samples else {}
@@ -389,7 +410,7 @@ class _Notebook:
 def non_default_parameters(record: RunRecord) -> dict[str, Any]:
     """Return the estimator's parameters of a run that differ from their defaults.
 
-    The seed is left out.
+    The seed is left out, and so is an affinity that is the method's own.
     """
     from napari_embedding_game.core.estimator import EmbeddingGame, to_parameters
 
@@ -413,6 +434,7 @@ def escape_markdown(text: str) -> str:
 
 
 def _to_entity(match: re.Match[str]) -> str:
+    """Return a matched character as an HTML entity."""
     escaped = html.escape(match[0])  # of "&" and "<"
     return escaped if escaped != match[0] else f"&#{ord(match[0])};"
 
@@ -435,7 +457,7 @@ def _to_code(value: Any) -> str:
 
 
 def _format_call(function: str, *positional: str, **named: Any) -> str:
-    """Return the code of a call, over several lines where it is long.
+    """Return the code of a call, one argument per line if longer than ``WIDTH``.
 
     ``positional``: code of expressions. ``named``: values of keyword arguments.
     """

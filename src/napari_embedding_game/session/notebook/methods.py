@@ -95,6 +95,8 @@ _OF_SAMPLES = {
 def methods_text(saved: SavedMap) -> str:
     """Return a methods paragraph on a map, followed by the list of references.
 
+    Only references that the paragraph cites are listed, in its order.
+
     Raises DataError: nothing was played on the map.
     """
     if saved.record is None or saved.snapshot is None:
@@ -119,7 +121,10 @@ def methods_text(saved: SavedMap) -> str:
 
 
 def _iter_data_sentences(dataset: Dataset) -> Iterator[str]:
-    """Yield sentences on the data: rows, space, recipe and batch correction."""
+    """Yield sentences on the data: rows and space, or the recipe of counts.
+
+    Harmony and rows that are not on the map are said, too.
+    """
     n, n_all = len(dataset.obs), dataset.n_source_rows
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     if recipe is None:
@@ -152,6 +157,7 @@ def _iter_data_sentences(dataset: Dataset) -> Iterator[str]:
 
 
 def _harmony_sentence(noted: Mapping[str, Any]) -> str:
+    """Return a sentence on the batches that Harmony mixed. ``noted``: its record."""
     return (
         f'The levels of "{noted["batch_key"]}" were mixed in the components by Harmony '
         f"(harmonypy {noted['harmonypy']}) (Korsunsky et al. 2019)."
@@ -159,7 +165,10 @@ def _harmony_sentence(noted: Mapping[str, Any]) -> str:
 
 
 def _excluded_cells_text(recipe: Mapping[str, Any]) -> str:
-    """Return which cells the recipe left out, with their numbers."""
+    """Return which cells the recipe left out, with their numbers.
+
+    Limits of 0 are not told, except that of genes; doublets are, if they were removed.
+    """
     # Cells without a gene are left out in any case; any other limit of 0 is none.
     *others, last = [
         f"{limit_text(name, recipe[name])} ({recipe['left_out'][name]:,})"
@@ -178,7 +187,11 @@ def _excluded_cells_text(recipe: Mapping[str, Any]) -> str:
 
 
 def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
-    """Yield sentences on the run: placed, given, or by a method and its settings."""
+    """Yield sentences on the run: placed, given, or by a method and its settings.
+
+    Only settings that the method uses and, for some, that are not the default are told.
+    Changes during the run follow.
+    """
     settings, snapshot = record.settings, saved.snapshot
     assert snapshot is not None
     program = f"napari-embedding-game {metadata.version('napari-embedding-game')}"
@@ -234,7 +247,10 @@ def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
 
 
 def _iter_steering_sentences(record: RunRecord) -> Iterator[str]:
-    """Yield sentences on changes during the run, by settings or by hand."""
+    """Yield sentences on changes during the run, by settings or by hand.
+
+    A branch, and other methods that the run went on by, are told as well.
+    """
     if record.is_branch:
         yield (
             "The run went on from an earlier map of the same data, parts of which may "
@@ -264,11 +280,16 @@ def _name_with_citation(method: str) -> str:
 
 
 def _setting_words(name: str) -> str:
+    """Return a value of a setting in words: "lle" as "LLE", "a_b" as "a b"."""
     return _WORDS.get(name, name.replace("_", " "))
 
 
 def clusters_text(state: ClusterState, snapshot: Snapshot) -> str:
-    """Return a sentence on how the clusters were made, and on annotated groups."""
+    """Return a sentence on how the clusters were made, and on annotated groups.
+
+    Where there are as many clusters as landmarks with points, these count as the
+    clusters.
+    """
     n_landmarks, n = len(snapshot.landmarks), len(state.annotation.groups)
     n_clusters = np.count_nonzero(np.bincount(state.cluster))
     n_used = np.count_nonzero(np.bincount(snapshot.labels))
@@ -308,7 +329,7 @@ def _iter_column_sentences(dataset: Dataset) -> Iterator[str]:
 
 
 def _iter_comparison_sentences(saved: SavedMap) -> Iterator[str]:
-    """Yield a sentence on the tests by which groups were compared."""
+    """Yield one sentence on all tests of points, then one on each test of samples."""
     of_points = [one for one in saved.comparisons if not one.samples]
     tests = dict.fromkeys(
         _TESTS[one.method] + " corrected for ties" * one.tie_correct

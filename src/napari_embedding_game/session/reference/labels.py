@@ -77,7 +77,8 @@ def predict_labels(
 ) -> Stages[MappedCells]:
     """Predict a label of each cell of a dataset, in stages.
 
-    ``dataset``: with expression of genes. ``label``: column of the reference.
+    ``dataset``: with expression of genes; coordinates in a space of ``obsm`` are used
+    where the reference was mapped in this space. ``label``: column of the reference.
     ``correct_batch``: as in :func:`~.mapping.map_cells`, with its errors.
     """
     cells, how = as_anndata(dataset), {"correct_batch": correct_batch}
@@ -95,6 +96,9 @@ def place_cells(
     correct_batch: bool = False,
 ) -> Stages[PlacedCells]:
     """Place each cell of a dataset on the map of a reference, in stages.
+
+    The label is predicted, too.  Clusters are found among the placed cells, by the
+    landmarks of the reference; pressure is NaN.
 
     Parameters and errors are those of :func:`predict_labels`.
     """
@@ -142,7 +146,8 @@ def place_cells(
 def suggest_label(reference: ReferenceMap) -> str | None:
     """Return the column of a reference that a person most likely wants to predict.
 
-    None where the reference has no column of groups.
+    A column with "type" or "label" in its name comes first, then the clusters of the
+    map, then any other column of groups; None where the reference has no such column.
     """
     columns = reference.dataset.level_columns
     by_person = [name for name in columns if not name.startswith(KEY)]
@@ -152,7 +157,10 @@ def suggest_label(reference: ReferenceMap) -> str | None:
 
 
 def confidence_text(found: PredictedLabels, reference: ReferenceMap) -> str:
-    """Return a sentence on how many predicted labels are clear, and cells unlike."""
+    """Return sentences on how many predicted labels are clear, and cells unlike.
+
+    A label is clear with ``SURE`` of the votes or more.
+    """
     n, label = len(found.labels), found.record.label
     clear, unlike = float((found.confidence >= SURE).mean()), int(found.unlike.sum())
     return (

@@ -111,10 +111,10 @@ def map_cells(
 ) -> Stages[MappedCells]:
     """Place new cells on the map of a reference, in stages.
 
-    Options and errors are those of :func:`.tl.map_onto_reference`.
+    A note warns where more than half of the cells are unlike the reference.
 
-    ``name``: of the new cells in sentences. ``labels``: columns of the reference to
-    predict.
+    Options and errors are those of :func:`.tl.map_onto_reference`. ``name``: of the new
+    cells in sentences. ``labels``: columns of the reference to predict.
     """
     _validate_options(reference, labels, n_neighbors, min_shared_genes, unlike)
     yield Stage("Aligning the genes")
@@ -245,6 +245,9 @@ def _align_genes(
 ) -> tuple[FoundNames, Any, str]:
     """Match the genes of a reference with those of new cells, and normalise the cells.
 
+    Of ``layers["counts"]``, ``X`` and ``raw`` the one with most genes is taken that has
+    counts or logarithms. ``min_share``: least share of genes that have to match.
+
     Returns the matched genes; log1p of counts (n, M), normalised to the reference's sum
     per cell; and a sentence on missing genes.
 
@@ -299,7 +302,10 @@ def _read_space_of_cells(
 ) -> NDArray[np.float32]:
     """Return coordinates (n, D) in the reference's space that new cells come with.
 
-    Raises DataError: the new cells lack this space, or its width differs.
+    Where the space is of genes, they are brought into the reference's order by name.
+
+    Raises DataError: the new cells lack this space, its width or kind of values
+    differs, or values are missing.
     """
     dataset, space = reference.dataset, reference.dataset.space
     group, key = split_space(space) or ("", "")
@@ -332,8 +338,12 @@ def _score_likeness(
     """Return, for each new cell, the share of reference cells at least as unlike: (n,).
 
     Unlike means that the reference's components leave much of the expression
-    unexplained.  None where the reference has no expression or too few cells, or where
-    its space is the genes themselves.
+    unexplained. Only genes that both sides have count, and at most ``MAX_ROWS``
+    reference cells, drawn at random.  None where the reference has no expression or too
+    few cells, or where its space is the genes themselves.
+
+    ``match``: the matched genes. ``lognorm`` (n, M): normalised logarithms of the new
+    cells. ``n_neighbors``: cells over which scores are averaged.
     """
     dataset, n = reference.dataset, lognorm.shape[0]
     n_rows, profile = len(dataset.obs), dataset.profile
@@ -365,6 +375,7 @@ def _score_likeness(
 def _count_detected_genes(
     lognorm: Any, indices: NDArray[np.intp]
 ) -> NDArray[np.float64]:
+    """Return the number of genes above 0 in each cell, (n,), of columns ``indices``."""
     return np.asarray((lognorm[:, indices] > 0).sum(axis=1), np.float64).ravel()
 
 
@@ -375,7 +386,10 @@ def _validate_options(
     min_share: float,
     unlike: float,
 ) -> None:
-    """Raise InputError for a wrong option, DataError for a label that is no column."""
+    """Raise InputError for a wrong option, DataError for a label that is no column.
+
+    A label is also wrong if its column does not hold groups.
+    """
     if n_neighbors < 1:
         raise InputError(f"n_neighbors must be at least 1, not {n_neighbors}.")
     for name, value in (("min_shared_genes", min_share), ("unlike", unlike)):

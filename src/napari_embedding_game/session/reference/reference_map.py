@@ -88,6 +88,9 @@ def read_reference_file(path: Path) -> AnnData:
 def to_reference_map(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     """Convert an AnnData with a map to a reference.
 
+    Cells without a position are left out.  A map of this program comes before other
+    maps.
+
     ``adata``: with a map by ``tl.embedding_game`` or a saved file, or with a map by
     another program, of which ``X_umap`` is preferred. ``name``: of the reference in
     sentences. ``path``: file of the AnnData; "" for none.
@@ -121,12 +124,19 @@ def to_reference_map(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
 
 
 def _read_cells(adata: AnnData, name: str, space: str | None = None) -> Dataset:
+    """Return the dataset of an AnnData in a space, its genes by identifier.
+
+    ``space``: None for the default. Rows with missing values are left out.
+    """
     options = ReadOptions(space=space, missing="drop")
     return from_anndata(adata, name, options, by_ids=True)
 
 
 def _symbols_by_gene_id(adata: AnnData) -> dict[str, str]:
-    """Return the gene symbols of an AnnData and its raw, by their index."""
+    """Return the gene symbols of an AnnData and its raw, by their index.
+
+    Where both have a gene, the symbol is that of the AnnData itself.
+    """
     symbols: dict[str, str] = {}
     for each in (adata.raw, adata):
         if each is not None:
@@ -176,6 +186,9 @@ def _rebuild_fitted_map(
 def _reference_of_other_program(adata: AnnData, name: str, path: str) -> ReferenceMap:
     """Return the reference of an AnnData with a map by another program.
 
+    The map is ``X_umap``, else the first one in ``obsm``.  Cells without a position are
+    left out.
+
     Raises DataError: there is no such map.
     """
     bases = find_map_keys(root_from_anndata(adata))
@@ -211,6 +224,9 @@ def restore_parameter(value: Any) -> Any:
 def find_space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
     """Return the name of the space that was embedded; None if the AnnData lacks it.
 
+    The space of a stored projection comes first, then components of a recipe or
+    Harmony, then the chosen space.
+
     ``noted``: the record of the map in ``uns``.
     """
     parameters, components = noted.get("parameters", {}), noted.get("components")
@@ -229,8 +245,9 @@ def _find_searched_space(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the space in which neighbours of a map are searched, and notes on it.
 
-    Where the map was made of a graph of neighbours, the space of the graph is taken,
-    and its metric is set in ``parameters`` as "neighbors_metric".
+    Where the map was made of a graph of neighbours, this is the space of the graph,
+    else ``X_pca``, else X; the graph's metric is set in ``parameters`` as
+    "neighbors_metric".
 
     Raises DataError: the AnnData lacks the space.
     """
@@ -253,7 +270,10 @@ def _find_searched_space(
 
 
 def _find_projection(adata: AnnData, space: str, name: str) -> Projection | None:
-    """Return the projection from genes to a space of an AnnData; None where unknown."""
+    """Return the projection from genes to a space of an AnnData; None where unknown.
+
+    It is known for the genes themselves as logarithms, and for PCA by scanpy.
+    """
     if space in ("X", RAW):
         return _identity_projection(
             _read_cells(adata, name, space), read_log_base(adata)
@@ -267,7 +287,8 @@ def _find_projection(adata: AnnData, space: str, name: str) -> Projection | None
 def _identity_projection(dataset: Dataset, base: Any) -> Projection | None:
     """Return the projection of genes to themselves, for a map of their logarithms.
 
-    ``base``: of the logarithms. None where the values are no logarithms.
+    ``base``: of the logarithms, which the projection converts to natural ones. None
+    where the values are no logarithms.
     """
     if guess_gene_kind(dataset.X) != "logarithms":
         return None

@@ -52,6 +52,9 @@ class Compilers:
     def start_processes(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
         """Start up to ``MOST`` processes, one per core except the window's.
 
+        The parts are dealt out among them.  Where the system starts no further process,
+        there are fewer.
+
         ``needed``: parts for the first frame. ``later``: parts compiled after them.
         """
         n = min(MOST, max(1, count_cores() - 1), len(needed))
@@ -60,7 +63,11 @@ class Compilers:
                 self._start_process(needed[at::n], later[at::n])
 
     def _start_process(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
-        """Start a process that compiles the needed parts, then the later parts."""
+        """Start a process that compiles the needed parts, then the later parts.
+
+        A thread relays its events.  If the processes were ended meanwhile, it is
+        killed.
+        """
         process = start_process(__name__, bufsize=0)
         finalize(self, process.kill)  # also where the program ends
         self._processes.append(process)
@@ -74,7 +81,10 @@ class Compilers:
         threading.Thread(target=listen[0], args=listen[1], daemon=True).start()
 
     def wait_for_needed(self) -> bool:
-        """Wait until the needed parts are compiled; return False if stopped."""
+        """Wait until the needed parts are compiled, or the processes have ended.
+
+        Returns False if :meth:`end_processes` was called.
+        """
         for are_done in self._waiting:
             are_done.wait()
         return not self._is_stopped
@@ -88,7 +98,11 @@ class Compilers:
     def _relay_compile_events(
         self, process: subprocess.Popen[bytes], are_done: threading.Event
     ) -> None:
-        """Repeat the numba events of a process until it ends, in a thread."""
+        """Repeat the numba events of a process until it ends, in a thread.
+
+        ``are_done``: is set once the needed parts are compiled, or the process has
+        ended. Compilations that the process began and did not end are ended here.
+        """
         n_open = 0
         assert process.stdout is not None
         with process.stdout as pipe:
@@ -124,7 +138,11 @@ class _CompileEventWriter(numba.core.event.Listener):
 
 
 def serve() -> None:
-    """Compile the parts named on the standard input, reporting on the output."""
+    """Compile the parts named on the standard input, reporting on the output.
+
+    The input is a pickle of the needed and the later parts.  A byte is written at the
+    begin and the end of each compilation, and after the needed and the later parts.
+    """
     gc.disable()  # a tenth of the time of a compiler
     warnings.simplefilter("ignore")  # so few rows are no map
     pipe = os.dup(1)

@@ -25,9 +25,9 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 
 
 def find_neighbors(X: Any, settings: Settings) -> Any:
-    """Return the graph of nearest neighbours of the rows of X.
+    """Return the graph of nearest neighbours of the rows of ``X`` (n, D).
 
-    Raises InputError for data or settings that a later step would refuse.
+    Raises InputError for data or settings that this or a later step refuses.
     """
     from napari_embedding_game.core import pipeline
 
@@ -40,7 +40,8 @@ def make_edges_and_layout(
 ) -> tuple[Any, NDArray[np.float32]]:
     """Return the weighted edges and the start layout, (n, d).
 
-    ``warm``: layout from which the run continues; None for a new start layout.
+    ``graph``: of :func:`find_neighbors` for the rows of ``X``. ``warm``: layout from
+    which the run continues; None for a new start layout.
     """
     from napari_embedding_game.core import pipeline
 

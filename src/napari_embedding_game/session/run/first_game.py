@@ -99,6 +99,7 @@ def compile_markers() -> None:
 
 
 def _play_one_frame(edges: Any, settings: Settings) -> None:
+    """Play a game on few rows up to its first frame, of one iteration."""
     from napari_embedding_game.core.dynamics.play import play
 
     playing = play(edges, make_few_rows()[:, :2].copy(), settings, frame_iterations=1)

@@ -68,11 +68,16 @@ def iter_replay_frames(
     """Yield the snapshots of :func:`replay_frames` from given edges and start layout.
 
     ``every``: iterations between two snapshots; None for those of steering only.
+
+    Raises DataError: the game ends before the last iteration of the record.
     """
     from napari_embedding_game.core.dynamics.play import play
 
     def begin(settings: Settings, until_next: Callable[[int], int]) -> Any:
+        """Begin a game; its frames end at ``every`` iterations, and before steering."""
+
         def frame(done: int) -> int:
+            """Return the iterations of the next frame; 0 for no limit."""
             return min((n for n in (every or 0, until_next(done)) if n), default=0)
 
         warm = record.warm_start

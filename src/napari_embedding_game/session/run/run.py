@@ -97,7 +97,8 @@ class GameRun:
     ) -> None:
         """Send settings, or forces of a hand, that act from the next frame on.
 
-        Settings or forces that were sent before are replaced.
+        Settings or forces that were sent before and not taken up yet are replaced; None
+        leaves them.  A run that waits at its end goes on.
         """
         self.played.steer(settings, forces)
         self._set_and_notify()
@@ -113,8 +114,10 @@ class GameRun:
     def frames(self) -> Iterator[Progress]:
         """Yield the stages of the preparation, then the snapshots of the game.
 
-        When the schedule has ended the iterator waits for new settings, with which the
-        game continues, or for ``stop``.
+        While earlier work still computes, a first stage says so.  A run that continues
+        from a map with known edges needs no preparation.  When the schedule has ended
+        the iterator waits for new settings, with which the game continues, or for
+        ``stop``.
         """
         begun = time.monotonic()
         if COMPUTING.locked():  # a stopped run still ends its block of work
@@ -154,7 +157,10 @@ class GameRun:
 
     @contextmanager
     def _hold_computing_lock(self) -> Iterator[None]:
-        """Hold the lock of all computing; raise _StoppedError if the run is stopped."""
+        """Hold the lock of all computing; raise _StoppedError if the run is stopped.
+
+        This is checked before, after and between the blocks of work.
+        """
 
         def raise_if_stopped() -> None:
             if self.stopped:
@@ -170,6 +176,7 @@ class GameRun:
         raise_if_stopped()
 
     def _start_game(self, settings: Settings, until_next: Any) -> Game:
+        """Return the generator of the game, as :class:`~.live_run.Run` needs it."""
         play = self.engine.play_game
         game: Game = play(self.edges, self._layout, settings, self.warm_start)
         return game
@@ -177,7 +184,11 @@ class GameRun:
     def _iter_game_progress(
         self, snapshot: Snapshot | None, duration: float
     ) -> Iterator[Progress]:
-        """Yield the progress of each frame, and wait between frames."""
+        """Yield the progress of each frame, from a first snapshot on.
+
+        Between frames it waits as :meth:`_wait_for_turn` does. ``duration``: seconds to
+        which the game is slowed.
+        """
         clock, regroup = Clock(duration), _MergeUpdater(self)
         while snapshot is not None:
             yield Progress(
@@ -190,13 +201,17 @@ class GameRun:
             snapshot = self._advance_game()
 
     def _advance_game(self) -> Snapshot | None:
+        """Return the next snapshot; None where the game has ended or is stopped."""
         if self.stopped:
             return None
         with COMPUTING:
             return self.played.advance()
 
     def _wait_for_turn(self, snapshot: Snapshot, clock: Clock) -> None:
-        """Wait while the run is ahead of its pace, paused or finished."""
+        """Wait while the run is ahead of its pace, paused or finished.
+
+        After a pause or the end of a schedule the clock is restarted.
+        """
         with self._turn:
             self._turn.wait_for(
                 lambda: self.stopped or self.paused,
@@ -208,6 +223,10 @@ class GameRun:
                 clock.restart(snapshot)
 
     def _can_continue(self, snapshot: Snapshot) -> bool:
+        """Return whether the run need not wait: stopped, or not paused nor finished.
+
+        A finished game that has been steered since is not finished.
+        """
         is_over = snapshot.finished and not self.played.has_pending_steer
         return self.stopped or not (is_over or self.paused)
 
@@ -227,7 +246,13 @@ class _MergeUpdater:
         self._n_landmarks, self._due = 0, 0.0
 
     def update(self, snapshot: Snapshot) -> LandmarkMerge | None:
-        """Return the newest merge tree, updated if due or if landmarks were added."""
+        """Return the newest merge tree, updated if need be.
+
+        It is updated where
+
+        - the schedule has ended, or the number of landmarks has changed
+        - labels have changed, and the share of time allows it
+        """
         begun, n_landmarks = time.monotonic(), len(snapshot.landmarks)
         is_due = snapshot.labels is not self._labels and begun >= self._due
         if snapshot.finished:
