@@ -191,7 +191,10 @@ def _make_parser() -> argparse.ArgumentParser:
 
 
 def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``fit``, with an option for each setting."""
+    """Add the arguments of ``fit`` to its parser, with an option for each setting.
+
+    Default, help and allowed values of an option come from the field of Settings.
+    """
     add = parser.add_argument
     add("source", type=Path, metavar="INPUT",
         help="File or folder: .h5ad, .zarr, 10x, .fcs, .csv, .tsv, .parquet, .npy, "
@@ -414,8 +417,8 @@ def _fit_large_file(chosen: Mapping[str, Any], options: Options) -> int:
 def _to_json(facts: Mapping[str, Any]) -> str:
     """Return facts, and the version of the program, as one line of JSON.
 
-    NaN and infinite numbers are null.  Another version may make another map of the same
-    data, so the version is included.
+    NaN and infinite numbers are null, and values that JSON does not have are text.
+    Another version may make another map of the same data, so the version is included.
     """
     known: dict[str, Any] = {"version": metadata.version("napari-embedding-game")}
     known |= {
@@ -426,7 +429,10 @@ def _to_json(facts: Mapping[str, Any]) -> str:
 
 
 def _print_notes(dataset: Dataset) -> None:
-    """Print the notes of a dataset, and a warning if it looks like raw counts."""
+    """Print the notes of a dataset, and a warning if it looks like raw counts.
+
+    A space of ``obsm`` is not warned of.
+    """
     from napari_embedding_game.data.raw_counts import looks_like_counts
 
     for note in dataset.notes:

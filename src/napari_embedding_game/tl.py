@@ -242,6 +242,10 @@ def replay(
     n_clusters : int, optional
         Number of clusters into which landmarks are merged; None for one per landmark.
 
+    Returns
+    -------
+    The same entries as of :func:`embedding_game`.
+
     Raises
     ------
     DataError
@@ -742,12 +746,18 @@ def _to_matrix(X: Any) -> Any:
 
 
 def _result_keys(key_added: str | None) -> tuple[str, str]:
-    """Return the key of results in obs and uns, and the key in obsm."""
+    """Return the key of results in obs and uns, and the key in obsm.
+
+    ``key_added`` replaces both; None for the usual keys.
+    """
     return key_added or KEY, key_added or f"X_{KEY}"
 
 
 def _copy_if_asked(adata: AnnData, copy: bool) -> AnnData:
-    """Return the AnnData to write into: a copy in memory, or `adata` itself."""
+    """Return the AnnData to write into: a copy in memory, or `adata` itself.
+
+    Of an AnnData that is backed by a file all of it is read into memory.
+    """
     if not copy:
         return adata
     return adata.to_memory() if adata.isbacked else adata.copy()

@@ -180,12 +180,15 @@ def _find_bottom_eigenvectors(
 
 
 def _squared_distances(graph: NeighborGraph) -> Vectors:
-    """Return the squared distances of a graph, (N, K) float64."""
+    """Return the squared distances of a graph's neighbours, (N, K) float64."""
     return np.asarray(graph.distances.astype(np.float64) ** 2)
 
 
 def _scaled_weights(graph: NeighborGraph, scale: Vectors, t: int) -> Vectors:
-    """Return exp(-d^2 / (t A_i A_j)) for each pair of the graph, (N, K)."""
+    """Return exp(-d^2 / (t A_i A_j)) for each pair of the graph, (N, K).
+
+    ``scale`` (N,): A, see :func:`compute_local_scales`.
+    """
     squared = _squared_distances(graph) / (scale[:, None] * scale[graph.indices])
     return np.asarray(np.exp(-squared / t))
 

@@ -59,7 +59,8 @@ def follow_the_regularized_leader(
 def best_response(answer: Answer, first: Action = None) -> Learner:
     """BestResp (Alg. 6): yield ``first``, then the best answer to the last round.
 
-    For the player of y ``answer`` is grad f.
+    The answer is to the other player's last action.  For the player of y ``answer`` is
+    grad f.
     """
     action = first
     while True:

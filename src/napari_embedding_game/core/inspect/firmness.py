@@ -40,9 +40,10 @@ class Cut:
     n_parted: int
     """Rows of the smaller part."""
     resolution: float
-    """Links between the parts over those expected: where modularity begins to gain."""
+    """Weight of the edges between the two parts over the expected weight: above this
+    resolution modularity gains by dividing them."""
     expected: float
-    """Links expected of their degrees in the whole graph, not below 1e-9."""
+    """Weight between the parts that their degrees lead to expect, at least 1e-9."""
     is_firm: bool
     separation: Separation | None = None
     """None where a part has too few rows to be tested."""

@@ -61,14 +61,14 @@ def iter_group_figures(
     X
         (N, G) array or sparse matrix.
     codes
-        (N,) group of each row, below 0 for rows in no group.
+        (N,) group of each row, from 0 to C - 1, or below 0 for rows in no group.
     n_groups
         Number of groups C.
     compute_figures
-        What computes the figures of a block; by default :func:`compute_moments`, whose
-        figures are (4, C, G).
+        Function that computes the figures of a block of columns, called in several
+        threads; by default :func:`compute_moments`, whose figures are (4, C, G).
     is_logged
-        Whether figures are computed of exp(values) - 1; squares are wrong then.
+        Whether figures are computed of exp(values) - 1.
     """
     X, n_columns = _to_readable_matrix(X), X.shape[1]
     groups = np.ascontiguousarray(codes, np.int32)

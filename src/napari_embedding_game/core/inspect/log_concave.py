@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 
 
 class EmptiestInterval(NamedTuple):
-    """The bins that lack most rows, next to what was expected there."""
+    """How many rows the emptiest interval of bins lacks, next to the expected rows."""
 
     evidence: float
     """Logarithm of the likelihood ratio (Poisson) of counts to expected counts."""
@@ -33,9 +33,10 @@ class EmptiestInterval(NamedTuple):
 def fit_log_concave(counts: NDArray[np.integer]) -> FloatArray:
     """Return the log-concave probabilities (m,) of bins that fit counts best.
 
-    They maximise the likelihood of ``counts`` (m,), those of equally wide bins.
-    Newton's method; each step fits a concave function, a line less hinges of weights
-    above 0, by non-negative least squares.
+    They maximise the likelihood of ``counts`` (m,), the rows in bins of equal width,
+    and sum to 1.  Newton's method is used, with ``_STEPS`` steps at most.  Each step
+    fits a concave function, a line less hinges of weights above 0, by non-negative
+    least squares.
     """
     shares = counts / counts.sum()
     basis, places = _build_concave_basis(len(counts)), np.arange(len(counts))

@@ -180,8 +180,10 @@ def iter_sample_figures(
 ) -> Generator[float, None, SampleFigures]:
     """Yield the share done, 0 to 1; return the figures of all columns that are tested.
 
-    ``X`` (N, G): an array or sparse matrix.  ``names`` of its columns, for an error.
-    ``log1p``: whether the values are log(1 + x) of expression.
+    ``X`` (N, G): an array or sparse matrix.  ``names`` (G,) of its columns, for an
+    error.  ``log1p``: whether the values are log(1 + x) of expression.  Then columns
+    that too few cells express are not tested, and variances are moderated; otherwise
+    all columns are tested, each with its own variance.
 
     InputError: values are no finite numbers; no column is expressed enough to be
     tested.
@@ -293,11 +295,14 @@ def moderate_variances(
 ) -> tuple[FloatArray, float]:
     """Return variances (G,) drawn towards their trend, and their degrees of freedom.
 
-    A variance s^2 of d degrees of freedom becomes (d0 s0^2 + d s^2) / (d0 + d), where
-    log s0^2 is a cubic polynomial of the rank of the mean (limma: a spline of the
-    mean), and d0 is found from the variance of log s^2 around it, which is that of
-    log F: trigamma(d0 / 2) + trigamma(d / 2).  Unlike limma, d0 is of that variance
-    plus two standard errors, so that few columns do not seem to have one variance.
+    A variance s^2 of d degrees of freedom becomes (d0 s0^2 + d s^2) / (d0 + d).  log
+    s0^2 is a cubic polynomial of the rank of the mean (limma: a spline of the mean).
+    d0 is found from the variance of log s^2 around it, which is that of log F:
+    trigamma(d0 / 2) + trigamma(d / 2).  Unlike limma, d0 is of that variance plus two
+    standard errors, so that few columns do not seem to have one variance.
+
+    Where the variances differ no more than by chance, the trend is returned.  The
+    degrees of freedom are at most those of all columns together.
 
     ``variances`` (G,) of ``df`` degrees of freedom each; ``means`` (G,) of the columns.
     """

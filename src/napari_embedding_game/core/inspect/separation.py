@@ -196,11 +196,15 @@ def _learn_direction(
 def _test_scores(
     scores: FloatArray, is_second: BoolArray, alpha: float, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return p and the share of missing rows of scores (m,) where the groups meet.
+    """Return p and the share of missing rows where the groups meet, for scores (m,).
 
-    The logarithm of the evidence is compared with those of samples (t-distribution).
-    Samples may lack their rows anywhere between the means, since the border was chosen
-    from the same rows that are tested.
+    1. The evidence is measured that rows are missing at the border of the groups.
+    2. The same is measured in samples of the closest log-concave histogram, anywhere
+       between the means, since the border was chosen from the rows that are tested.
+    3. p is the probability of the logarithm of 1 among those of 2 (t-distribution).
+
+    At most ``_MAX_SAMPLES`` samples are drawn, fewer where p is clearly above or below
+    ``alpha``.  Scores outside ``_WINDOW`` are left out.
     """
     is_seen = (scores > _WINDOW[0]) & (scores < _WINDOW[1])
     ends = scores[is_seen].min(), scores[is_seen].max()

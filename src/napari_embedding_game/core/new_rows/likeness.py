@@ -112,7 +112,7 @@ class ResidualScorer:
 def _fit_components(values: NDArray[np.float32], n_components: int) -> Any:
     """Return scikit-learn's PCA fitted to ``values`` (n, G).
 
-    It has ``n_components`` components, or one fewer than rows or columns.
+    It has ``n_components`` components, but fewer than there are rows or columns.
     """
     from sklearn.decomposition import PCA
 

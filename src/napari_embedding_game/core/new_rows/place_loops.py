@@ -33,8 +33,8 @@ _DECREASE = 1e-4
 def _read_potential(x, potential, low, spacing, gradient):
     """Return the potential of a grid at position ``x`` (d,), and write its gradient.
 
-    ``potential`` (rows, layers, columns): values at the nodes; ``low`` (d,): position
-    of the first node; ``spacing``: distance between nodes; ``gradient`` (d,): written.
+    ``potential`` (rows, layers, columns): values at the nodes; ``low`` (d,): lower ends
+    of the grid; ``spacing``: distance between nodes; ``gradient`` (d,): written.
     """
     n_layers = min(potential.shape[1], mesh_loops.WIDTH)
     # The axes of a map are rows, columns and layers of the grid.

@@ -24,10 +24,10 @@ def sample_by_sensitivity(
     n_rows: int,
     random_state: int = 0,
 ) -> NDArray[np.int64]:
-    """Return the numbers of ``n_rows`` sampled rows, ascending; all rows if not more.
+    """Return the numbers of ``n_rows`` sampled rows, or of all rows, ascending.
 
-    ``labels`` (N,): the nearest centre of each row; ``squared`` (N,): the squared
-    distance of each row to its nearest centre.
+    All rows where ``n_rows`` is at least N.  ``labels`` (N,): the nearest centre of
+    each row; ``squared`` (N,): the squared distance of each row to its nearest centre.
     """
     n = len(labels)
     if n_rows >= n:

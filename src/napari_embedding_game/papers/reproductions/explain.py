@@ -51,12 +51,13 @@ RANKS = {FULL: None, "rank 100": 100, "rank 10": 10, "rank 3": 3}
 
 
 def measure_pca_descent(X: Vector, rank: int | None, seed: int) -> dict[str, Any]:
-    """Descend to PCA by a gradient of a rank, and measure it at ``EPOCHS``.
+    """Descend to PCA by the full or a low-rank gradient, and measure it at ``EPOCHS``.
 
     ``X`` (N, D); ``rank``: rank of the rows that attract, None for ``X`` itself.
 
     Returns "distance": distances from PCA, one for each epoch; "cosine": cosines
-    between the full gradient and that of the rank; "layout": the last layout (N, 2).
+    between the full gradient and the one that is followed; "layout": the last layout
+    (N, 2).
     """
     left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     components = left[:, :2] * singular[:2]

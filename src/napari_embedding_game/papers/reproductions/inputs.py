@@ -47,7 +47,11 @@ class Inputs:
         return finish(load(self.find_file(name)))
 
     def describe_files(self, names: str) -> str:
-        """Return the names and sizes of files as text; ``names`` separated by ", "."""
+        """Return the names and sizes of data files as text, or "none".
+
+        ``names``: of data sets, separated by ", ", or "".  DataError where a file is
+        not in the folder.
+        """
         files = [self.find_file(name) for name in names.split(", ") if name]
         descriptions = (f"{file.name}, {file.stat().st_size:,} bytes" for file in files)
         return "; ".join(descriptions) or "none"

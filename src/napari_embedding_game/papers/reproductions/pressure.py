@@ -54,9 +54,10 @@ def build_entropic_edges(X: Points, perplexity: float) -> Any:
 def make_objective(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
     """Return the objective of EE ("ee") or s-SNE ("ssne") in the unit of paper 4.
 
-    The attracting weights w+ are entropic affinities that sum to 1, so that
-    :class:`Edges`, whose energy is half the sum, hold 2 w+.  EE's repelling weights w-
-    are squared distances that sum to 1 too, with lambda = 200.
+    ``X`` (N, D); ``dtype`` of all weights.  The attracting weights w+ are entropic
+    affinities that sum to 1, so that :class:`Edges`, whose energy is half the sum, hold
+    2 w+.  EE's repelling weights w- are squared distances that sum to 1 too, with
+    lambda = 200; s-SNE has none, and lambda = 1.
     """
     edges = build_entropic_edges(X, PERPLEXITY)
     weights = edges.weights.astype(np.float64)
@@ -264,7 +265,7 @@ PAPER = {
 
 
 def run_minimiser(steps: Iterable[Any]) -> tuple[list[float], Points]:
-    """Run a minimiser to its end; return all energies, and the last layout."""
+    """Run a minimiser to its end; return each step's energy and the last layout."""
     energies = []
     for step in steps:
         energies.append(step.energy)

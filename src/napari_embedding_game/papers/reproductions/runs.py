@@ -24,7 +24,10 @@ GameInput = tuple[Edges, NDArray[Any]]
 
 
 def sample_row_numbers(n_rows: int, count: int, random_state: int) -> NDArray[np.intp]:
-    """Return ``count`` random row numbers below ``n_rows``, ascending; all of fewer."""
+    """Return ``count`` random row numbers below ``n_rows``, ascending.
+
+    All row numbers are returned where ``count`` is at least ``n_rows``.
+    """
     if count >= n_rows:
         return np.arange(n_rows)
     rng = np.random.default_rng(random_state)
@@ -35,7 +38,8 @@ def sample_row_numbers(n_rows: int, count: int, random_state: int) -> NDArray[np
 def load_digits(inputs: Inputs, count: int) -> tuple[Map, NDArray[Any]]:
     """Return ``count`` random MNIST digits (n, D) and their labels (n,) as text.
 
-    All are returned if there are no more.  The last two calls are cached.
+    All digits are returned where ``count`` is at least their number.  The last two
+    calls are cached: do not change the arrays.
     """
     dataset = inputs.load("mnist")
     rows = sample_row_numbers(len(dataset.X), count, inputs.random_state)
