@@ -186,6 +186,7 @@ class Controller(QObject):
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
 
         def embed() -> None:
+            """Open the child map, then play it."""
             self.workspace.map_tree.open_child_map(selection.points, title)
             self.play()
 

@@ -114,16 +114,14 @@ class GameDock(MapWidget):
             self.tour.begin_if_unseen()
 
     def _make_tour_stops(self) -> list[TourStop]:
-        """Return the stops of the tour, in the order in which the tour shows them.
-
-        The note on misplaced points points at the Show button only while it is visible.
-        """
+        """Return the stops of the tour, in the order in which the tour shows them."""
         session, run = self._session, self.run_controls.run_button
 
         def has_map() -> bool:
             return session.snapshot is not None
 
         def describe_misplaced() -> str:
+            """Return the note on misplaced points, which may mention Show."""
             if self.trust_controls.show_misplaced.isVisible():
                 return "See which points to doubt: press Show."
             return "Here it says how many points to doubt."
@@ -342,6 +340,7 @@ class GameDock(MapWidget):
         self.data_fold.set_title(name)
 
     def _update_method_title(self, event: object = None) -> None:
+        """Show the title of the chosen method in the title of the method's fold."""
         method = METHODS[self._session.settings.method]
         self.method_fold.set_title(f"Method  ·  {method.title}")
 

@@ -72,12 +72,12 @@ def paint_discs(
     shape : (height, width)
         Of the picture in pixels.
     rows : (m,) int, optional
-        The points to paint, in this order; by default all N in theirs.
+        Indices of the points to paint, in this order; by default all N in order.
     opacity : float
         Factor of all opacities, 0 to 1.
     background : (height, width, 4) uint8, optional
-        A picture as it is returned, which is painted over in place; by default
-        transparent.
+        A picture as this function returns it, which is painted over in place and
+        returned; by default a new transparent picture.
 
     Returns
     -------

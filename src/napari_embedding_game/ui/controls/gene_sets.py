@@ -114,7 +114,11 @@ class GeneSetsPanel(FoldingSection):
         self._score_jobs.submit(lambda: (gene_set, *score_genes(dataset, gene_set)))
 
     def _on_genes_scored(self, scored: tuple[GeneSet, Any, FoundNames]) -> None:
-        """Add the score as a column, colour by it and say how many genes were found."""
+        """Add the score as a column, colour by it and say how many genes were found.
+
+        ``scored``: (the scored set, a score of each point, the names found and
+        missing).  Missing genes make the message a warning.
+        """
         gene_set, values, matched = scored
         name = self._session.add_columns(with_score, gene_set, values)
         dataset = self._session.dataset

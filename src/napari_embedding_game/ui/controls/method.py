@@ -186,7 +186,10 @@ class MethodControls(Listener):
             return self._settings.approximation
 
     def _show_repulsion(self) -> None:
-        """Show the repulsion and its range on slider and box, without a signal."""
+        """Show the repulsion and its range on slider and box, without a signal.
+
+        The range is that of the method; the slider shows the decimal logarithm.
+        """
         low, high = repulsion_range(self._settings.method)
         repulsion = resolve_repulsion(self._settings.value)
         with self.repulsion.changed.blocked(), self.repulsion_slider.changed.blocked():

@@ -140,7 +140,7 @@ class Timeline(Listener):
         Raises
         ------
         DataError
-            The maps cannot be compared.
+            Points are moving, there is no map, or the mark was removed.
         """
         self._comparison_jobs.submit(make_comparison_job(self._session, number))
         self.update_view()
@@ -179,7 +179,10 @@ class Timeline(Listener):
         return [m for m in marks[::-1] if m.snapshot.embedding is not current.embedding]
 
     def _fill_compare_menu(self) -> None:
-        """Fill the menu with an entry for each map that can be compared."""
+        """Fill the menu with an entry for each map that can be compared.
+
+        An entry starts the comparison; a refusal is the session's message.
+        """
         self.others.clear()
         for mark in self._list_comparable_marks():
             compare = partial(

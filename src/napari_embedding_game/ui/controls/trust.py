@@ -219,7 +219,8 @@ class TrustControls(Listener):
     def update_view(self) -> None:
         """Start measuring the present map, or show that its quality is not known.
 
-        Does nothing without a map, or while a run without rows of data is going on.
+        The latter where the data of the map are not there as rows, once no run is
+        active. Without a map nothing is done.
         """
         session = self._session
         job, map_identity = make_quality_job(session), self._identify_map()
@@ -251,6 +252,7 @@ class TrustControls(Listener):
             self.show_quality(quality, TOO_FEW)
 
     def _on_measuring_failed(self, error: BaseException) -> None:
+        """Show the message of the error as the reason why there is no quality."""
         self.show_quality(None, error_text(error))
 
 
@@ -258,7 +260,7 @@ def _find_warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, st
     """Return the warnings of a map by their titles; {} for none.
 
     There is a warning if at least MIN_OUTSIDE_SHARE of the points are outside of the
-    largest connected part, and if neighbours share a sample more than is expected.
+    largest connected part, and one if the samples of a column seem to shape the map.
     """
     messages, parts = dict[str, str](), quality.parts
     column = find_sample_effect_column(

@@ -62,7 +62,7 @@ USE_TIP = "Name the points by the groups of this column."
 
 
 class ClusterEdits(QWidget):
-    """A row of buttons and the menu of the cluster table, which edit the selection.
+    """A row of buttons and the menu of the cluster table, which edit what is selected.
 
     Parameters
     ----------
@@ -271,7 +271,10 @@ class ClusterEdits(QWidget):
         return answer if is_given and self._session.shows_dataset(dataset) else None
 
     def _ask_and_recolor(self) -> None:
-        """Ask for a colour and give the colour to the first selected cluster."""
+        """Ask for a colour and give the colour to the first selected cluster.
+
+        Nothing is changed if the dialog is cancelled or other data have come meanwhile.
+        """
         cluster = self._first_selected_cluster
         present = QColor(to_hex_colors(cluster_colors([cluster]))[0])
 
@@ -286,7 +289,10 @@ class ClusterEdits(QWidget):
             self._try_edit(self._clusters.recolor, cluster.id, color.name())
 
     def _ask_and_annotate(self) -> None:
-        """Ask for a note and give the note to the first selected cluster."""
+        """Ask for a note and give the note to the first selected cluster.
+
+        Nothing is changed if the dialog is cancelled or other data have come meanwhile.
+        """
         cluster = self._first_selected_cluster
         question = "Note", f"What is known of {cluster.name}:", cluster.note
         note = self._ask_user(QInputDialog.getMultiLineText, *question)
@@ -302,7 +308,10 @@ class ClusterEdits(QWidget):
             self.edit_name(key)
 
     def _find_color_column(self) -> str:
-        """Return the column of groups that colours the map; "" if there is none."""
+        """Return the column of groups that colours the map; "" if there is none.
+
+        "" also where the map is coloured by clusters, a gene or numbers.
+        """
         dataset, choice = self._session.dataset, self._session.look.color_by
         if dataset is None or choice in BUILT_IN:
             return ""
@@ -363,6 +372,7 @@ class ClusterEdits(QWidget):
         if names is not None:
 
             def write_names(path: Path) -> None:
+                """Write the names, replacing the file only once it is complete."""
                 with atomic_write(path) as temporary:
                     temporary.write_text(names, "utf-8")
 

@@ -138,6 +138,7 @@ class ClusterPane(Listener):
             self.slider.strip.show_firmness(firmness)
 
     def _on_firmness_failed(self, error: BaseException) -> None:
+        """Write the error to the log only: the bars are left out."""
         log_error("How firm the clusters are", error)
 
     def _on_clusters_picked(self, keys: list[int], is_added: bool) -> None:

@@ -101,7 +101,10 @@ class ExpressionPane(PlotPane):
         )
 
     def clear_data(self) -> None:
-        """Forget the result for the former data, also while this is closed."""
+        """Forget the result for the former data, also while this is closed.
+
+        A running comparison is stopped and the plot is cleared.
+        """
         self._expression_jobs.stop()
         self._request = ()
         self.result = self._groups = None

@@ -131,7 +131,11 @@ class FirmnessStrip(QWidget):
         return self.width() / (MAX_CLUSTERS - MIN_CLUSTERS + 1)
 
     def _find_number_at(self, position: QPointF) -> int:
-        """Return the number of clusters at a position, in pixels of this strip."""
+        """Return the number of clusters of the bar at a position in pixels.
+
+        Below the bars it is a suggested number: the first on the left half, else the
+        last.
+        """
         if position.y() > MAX_BAR and self._suggested:
             return self._suggested[0 if position.x() < self.width() / 2 else -1]
         return MIN_CLUSTERS + int(position.x() / self._find_bar_width())

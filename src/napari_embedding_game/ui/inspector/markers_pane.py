@@ -1,4 +1,4 @@
-"""What two groups of points differ in: the comparison, and its table of markers."""
+"""A pane that compares two groups of points and lists the markers in a table."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ TESTS: dict[str, dict[str, Any]] = {
     "Wilcoxon, ties corrected": {"method": "wilcoxon", "tie_correct": True},
     "t-test": {"method": "t-test"},
 }
-"""Fields of a :class:`ShownComparison`, by what the test is called."""
+"""Fields of a :class:`ShownComparison` that make a test, by the title of the test."""
 TEST_TIP = (
     "The test, as in scanpy. Without correction for ties, p-values are too large where "
     "most values are 0."
 )
 N_LISTED = 20
-"""Columns in the table; the volcano plot and the file have all of them."""
+"""Markers in the table; the volcano plot and the file have all of the markers."""
 MAX_P = 0.05
-"""Adjusted p-value up to which columns are ranked by what a heading says."""
+"""Adjusted p-value up to which markers are ranked by another column than the score."""
 
 
 def p_text(p: float) -> str:
@@ -99,7 +99,7 @@ COLUMNS = (
     TableColumn("Out", "Share of the compared points above 0.", share_text),
 )
 NAMES = ["names", "logfoldchanges", "pvals_adj", "pct_nz_group", "pct_nz_reference"]
-"""Of a :class:`MarkerTable`, in the same order."""
+"""Columns of the frame of a :class:`MarkerTable`, in the order of ``COLUMNS``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +109,9 @@ class Compared:
     markers: MarkerTable
     groups: ShownComparison
     frame: pd.DataFrame
-    """All of them by falling score, with the columns of the table."""
+    """All markers by falling score, with the columns ``NAMES``, indexed by name."""
     note: str = ""
-    """What is to be known of the numbers that were compared; "" for nothing."""
+    """A sentence on the values that were compared; "" for none."""
 
     def rank_by(self, column: str, *, falls: bool) -> pd.DataFrame:
         """Return the first N_LISTED rows of ``frame``, ranked by a column.
@@ -145,7 +145,7 @@ class MarkersPane(Listener):
     """
 
     compared_changed = Signal()
-    """Another comparison, or none, is shown, or another sentence on it."""
+    """Emitted when another comparison, none, or another text on it is shown."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(session := workspace.session)
@@ -154,9 +154,9 @@ class MarkersPane(Listener):
             self, "Comparing …", self._show, self._show_text, self._show_none
         )
         self.compared: Compared | None = None
-        """What is shown, also while another comparison goes on."""
+        """The shown comparison, which stays until another comparison has ended."""
         self._obs: object = None
-        """The metadata whose columns are offered; each change makes others."""
+        """The metadata whose columns are offered; each change makes another frame."""
         self._sample_columns: list[str] = []
         self._request: object = None
         """The latest request: the title, the points and the test."""
@@ -337,7 +337,7 @@ class MarkersPane(Listener):
         The button to save is shown only for a comparison that no other is about to
         replace.
         """
-        # What is shown while another is worked out is not what the boxes say.
+        # While another comparison runs, the boxes do not describe the shown one.
         self.saved.setVisible(self.compared is not None and not self._search.is_busy)
         self.state.show_text(text)
         self.state.setToolTip(escape_tooltip(tip))

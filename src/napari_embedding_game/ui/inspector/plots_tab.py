@@ -69,5 +69,8 @@ class PlotsTab(QWidget):
 
 
 def ask_and_save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:
-    """Ask for a file and write a plot; return a message, or "" if nothing was saved."""
+    """Ask for a file and write a plot; return a message, or "" if nothing was saved.
+
+    ``name`` is appended to the proposed file name.
+    """
     return ask_and_save(parent, session, name, FIGURES, partial(write_plot, plot))

@@ -196,7 +196,10 @@ class ScatterPane(PlotPane):
         text: str = "",
         role: str = "note",
     ) -> None:
-        """Show other axes without a gate, and a text; None clears the plot."""
+        """Show other axes without a gate, and a text; no axes clear the plot.
+
+        ``axes``: two series of (n,) values, horizontal and vertical.
+        """
         self._axes, self._gated, self._gate = axes, None, None
         self.state.show_text(text, role)
         self.canvas.show_plot(self._make_plot())

@@ -362,7 +362,10 @@ class SelectionTab(Listener):
         self.texts.select_keys(rows)
 
     def _on_rows_picked(self, rows: _Rows) -> None:
-        """Select the points of picked pictures or texts, and keep the report."""
+        """Select the points of picked pictures or texts, and keep the report.
+
+        ``rows``: (m,) indices of points.
+        """
         self._is_picking = True
         try:
             self._session.selection.select_points(rows)

@@ -1,4 +1,4 @@
-"""Are two selected clusters one?  A button, and the answer."""
+"""A button that tests whether two selected clusters are one group, and the answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TwoClusters(QWidget):
         say = self.answer.show_text
         self._job = PaneJobRunner(self, LOOKING, lambda result: say(str(result)), say)
         self._source: tuple[object, ...] = ()
-        """The selected clusters, and the clustering that they are of."""
+        """The clustering, and the ids of the selected clusters, of the answer."""
         self.setLayout(vertical_box(self.ask, self.answer, spacing=0))
 
     def refresh(self) -> None:

@@ -69,6 +69,7 @@ class CompilationWatch(QObject):
             self._quiet.start()
 
     def _on_compilation_ended(self) -> None:
+        """Note that nothing is being compiled any more, and emit ``changed``."""
         self.is_compiling = False
         self.changed.emit()
 

@@ -91,7 +91,10 @@ class ReadingTask(QObject):
 
     @property
     def latest_request(self) -> ReadRequest | None:
-        """The request that is being read, else that of the shown data, or None."""
+        """The request that is being read, else that of the shown data.
+
+        None where the source of the shown data is not known, as without data.
+        """
         read = self._maps.read_result
         if self.request is not None or read is None:
             return self.request
@@ -101,7 +104,11 @@ class ReadingTask(QObject):
 
     @property
     def shown_read_result(self) -> ReadResult | None:
-        """The read result of the shown data; None while other data are read."""
+        """The read result of the shown data, or None.
+
+        It is None while another source is read, and where the source of the data is not
+        known.
+        """
         request, read = self.request, self._maps.read_result
         if request is None or request.is_again or read is None:
             return read
@@ -173,6 +180,7 @@ class ReadingTask(QObject):
             return None if is_session else make_source(path)
 
         def open_source(source: Source | None) -> None:
+            """Load the source with ``then``; for None open the file as a session."""
             if source is None:
                 self.open_session(path)
             else:
@@ -313,14 +321,14 @@ class ReadingTask(QObject):
     ) -> None:
         """Load the read data into the session, then link the layers of their objects.
 
-        The linked layers are, each instead of the former: those of the request, new
-        layers of the read label image, the layers of a join, and the layers of an
-        experiment's images.
+        If the source of the open map was read again and has the same rows, its maps
+        stay. Otherwise the session is saved a last time and the data replace the former
+        data; clusters are kept if the source or the linked labels are the same, and a
+        message tells where a replaced map is found.
 
-        If the source of the open map was read again, its data are updated where
-        possible. Otherwise the session is saved a last time and other data are loaded;
-        clusters are kept if the source or the linked labels are the same, and a message
-        tells where a replaced map is found.
+        The linked layers are those of the request, else layers of the read label
+        image.  The layers of a join replace other layers; then layers of an
+        experiment's images are added. Data without objects are linked with no layers.
         """
         viewer, name = self.viewer, loaded.dataset.name
         linked, is_again = request.linked, request.is_again
