@@ -95,10 +95,12 @@ class Frame:
     ) -> None:
         """Adapt center and scale to the extent of positions (N, d) of the map.
 
-        A growing map is fitted at once.  A shrinking map is followed by the share
-        ``EASE`` a call, or at once with ``is_immediate`` and at the first call; these
-        also update the shift that keeps outliers off images.  Outliers are ignored, and
-        changes of the extent up to ``TOLERANCE``.
+        Outliers are ignored, and changes of the extent up to ``TOLERANCE``.  A growing
+        map is fitted at once.  A shrinking map is followed by the share ``EASE`` of the
+        way with each call.
+
+        With ``is_immediate``, and at the first call, any map is fitted at once.  Next
+        to other layers the shift that keeps outliers off images is then updated, too.
         """
         # The loop over axes is many times faster than an operation on all of them.
         signs = _SIGNS[-positions.shape[1] :]
@@ -143,7 +145,7 @@ class Frame:
 
     @property
     def origin(self) -> NDArray[np.floating]:
-        """World position ([depth,] row, column) of the map's origin."""
+        """World position (d,), ([depth,] row, column), of the map's origin (0, 0)."""
         middle = np.zeros(self.n_axes)
         middle[-2:] = self._corner + self.side / 2
         middle[-1] += self._shift

@@ -47,6 +47,7 @@ def make_game_handle(
     is_held: bool | None = None
 
     def move(pixel: Pixel) -> None:
+        """Begin the drag at the first call, and drag if it could begin."""
         nonlocal is_held
         if is_held is None:
             try:
@@ -59,6 +60,7 @@ def make_game_handle(
             drag_to_pixel(pixel)
 
     def drop(pixel: Pixel, is_pinned: bool) -> None:
+        """Move a last time, and end the drag."""
         move(pixel)
         hand.end_drag(is_pinned=is_pinned)
 

@@ -123,7 +123,7 @@ class MapLayers:
         self._update_units()
 
     def _update_units(self, event: object = None) -> None:
-        """Give the map's layers the units that the other layers have in common."""
+        """Give the map's layers the units that all other layers share, if any."""
         for layer in self._map_layers():
             units = self._world_units(layer.ndim)
             if units is not None and layer in self._layer_list:
@@ -347,7 +347,8 @@ class MapLayers:
         """Return whether a pixel (x, y) is in the box of the map or of a compared map.
 
         The box includes all points and half the gap to other layers.  Without visible
-        other layers it is the whole canvas box.
+        other layers, and in napari's grid, it is the layer's whole rectangle of the
+        canvas.  False while the map is hidden or missing.
         """
         layer, projection = self.points, self.projection()
         if layer is None or projection is None:
@@ -725,6 +726,7 @@ def _prevent_editing(layer: Points) -> None:
     """Keep a layer from being edited, also after napari enables that in a new view."""
 
     def lock(event: object) -> None:
+        """Switch editing off again; the switch calls this once more."""
         layer = event.source  # type: ignore[attr-defined]
         if layer.editable:
             layer.editable = False

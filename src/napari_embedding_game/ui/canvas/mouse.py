@@ -92,6 +92,7 @@ class MapMouse(QObject):
         keymap, code = self._viewer.keymap, coerce_keybinding(key)
 
         def press(viewer: object) -> None:
+            """Run the job if the key is meant for the map."""
             is_of_others = isinstance(self._active_layer, Labels | Shapes)
             has_map = self._session.snapshot is not None
             if has_map and not (is_of_others or self._is_layer_in_edit_mode()):
@@ -297,10 +298,10 @@ class MapMouse(QObject):
     ) -> None:
         """Select points and image objects inside a closed line of pixels (V, 2).
 
-        With a radius they are selected along the open line, within the radius.  In
-        space all points behind one another are selected.  A line without any leaves the
-        selection as it is.  A lasso, which has no radius, emits
-        :attr:`selection_picked`.
+        With a radius they are selected along the open line, within the radius, and so
+        is each object that the line crosses.  In space all points behind one another
+        are selected.  A line around neither point nor object leaves the selection as it
+        is.  A lasso, which has no radius, else emits :attr:`selection_picked`.
 
         Parameters
         ----------
@@ -421,6 +422,7 @@ class MapMouse(QObject):
         through = positions[number]  # in space the drag keeps its depth
 
         def drag_to_pixel(at: Pixel) -> None:
+            """Drag the landmark to a pixel; one off the map's plane is ignored."""
             position = self._layers.position_at_pixel(at, through)
             if position is not None:
                 hand.drag_to(position)

@@ -148,6 +148,7 @@ class MapNames(QObject):
             return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
 
         def drag_to_pixel(at: NDArray[np.floating]) -> None:
+            """Drag the cluster by the shift to a pixel on the map's plane."""
             shift = map_shift_to(at)
             if shift is not None:
                 hand.drag_by(shift)
@@ -157,6 +158,7 @@ class MapNames(QObject):
             return make_game_handle(hand, begin, drag_to_pixel, cluster)
 
         def show_drag(at: NDArray[np.floating] | None) -> None:
+            """Paint the name at the mouse; None puts it back to its cluster."""
             self._drag = None if at is None else (number, at - pixel)
             self._overlay.refresh()
 

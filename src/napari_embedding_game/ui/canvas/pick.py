@@ -100,12 +100,14 @@ def _row_at_pixel(
 ):
     """Return the row at a pixel, its distance in pixels, and whether it is hit.
 
-    The first hit is the nearest row if ``is_flat``, else the least along the
-    ``view_direction`` (3,).  Without a hit it is the nearest row; -1 where all rows of
-    ``positions`` (n, d) are behind the camera.  A row is hit within ``reach_pixels``
-    (float) of ``pixel`` (2,), or within ``half_size_factor * sizes / w`` pixels, with
-    ``sizes`` (n,) in world units and w the depth by ``matrix`` (3, k + 1), whose
-    columns are for k axes and a constant.
+    Of several rows that are hit it is the nearest on the canvas if ``is_flat``, else
+    the foremost.  Without a hit it is the nearest row; -1 where all rows are behind the
+    camera.
+
+    ``positions`` are (n, d).  ``matrix`` (3, k + 1) is that of a projection from k
+    axes, and ``view_direction`` (3,) its increase of depth.  A row is hit within
+    ``reach_pixels`` of ``pixel`` (2,), or within ``half_size_factor * sizes / w``, with
+    ``sizes`` (n,) of the layer and the w of the projection.
     """
     best, least, first, is_on = -1, math.inf, math.inf, False
     n_axes = min(positions.shape[1], matrix.shape[1] - 1)

@@ -98,7 +98,7 @@ class PointStyle:
         return replace(self, sizes=np.asarray(self.sizes * factor, np.float32))
 
     def select_rows(self, is_kept: NDArray[np.bool_]) -> PointStyle:
-        """Return the style of the points in a mask (N,)."""
+        """Return the style of the points for which a mask (N,) is True."""
         is_on_top = None if self.is_on_top is None else self.is_on_top[is_kept]
         return PointStyle(self.colors[is_kept], self.sizes[is_kept], is_on_top)
 
@@ -144,7 +144,7 @@ class _PaintFilter(QObject):
     is_painting = False
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Note a paint event of the window."""
+        """Note a paint event of the window, and let the canvas handle each event."""
         self.is_painting |= event.type() == QEvent.Type.Paint
         return False
 
@@ -210,7 +210,7 @@ class MapPicture:
     def close(self, *, shows_markers: bool = True) -> None:
         """Remove the picture, and let napari render the markers if ``shows_markers``.
 
-        A layer that is about to be removed needs none: a million take 3 s.
+        A layer that is about to be removed needs no markers: a million take 3 s.
         """
         self._connections.close()
         if shows_markers and self.layer in self._viewer.layers:
@@ -219,7 +219,7 @@ class MapPicture:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing was shown so far; the first call makes the layer visible."""
+        """Whether :meth:`show_points` was never called, so that the layer is hidden."""
         return self._style is None
 
     def show_points(
@@ -227,9 +227,10 @@ class MapPicture:
     ) -> None:
         """Render the layer's points in a style whose sizes are multiplied by ``size``.
 
-        Without a move and without a new style nothing is done.  The first call makes
-        the layer visible.  The picture is painted in this thread, and one that is being
-        painted in another thread is dropped.
+        ``is_moved``: whether positions have changed in the layer.  Without that and
+        without a new style or size nothing is done.  The first call makes the layer
+        visible.  The picture is painted in this thread, and one that is being painted
+        in another thread is dropped.
         """
         layer, was_blank = self.layer, self.is_blank
         scene = find_layer_visual(self._viewer, layer)

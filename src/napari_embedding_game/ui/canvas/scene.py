@@ -165,7 +165,10 @@ class MapScene(QObject):
 
     @contextmanager
     def hold_rendering(self) -> Iterator[None]:
-        """Render nothing inside the ``with`` block, then render the present map."""
+        """Render nothing inside the ``with`` block, then render the present map.
+
+        Of nested blocks the outermost renders.
+        """
         self._n_holds += 1
         try:
             yield
@@ -300,7 +303,10 @@ class MapScene(QObject):
     def _debounce(
         self, milliseconds: int, job: Callable[[], None]
     ) -> Callable[..., None]:
-        """Return a function that runs a job so long after the last call of it."""
+        """Return a function that runs a job so long after the function's last call.
+
+        The function ignores its arguments, such as an event.
+        """
         turn = qdebounced(job, milliseconds, parent=self)
         return lambda *event: turn.throttle()
 
@@ -514,7 +520,8 @@ def neighbors_correction_text(correction: Correction) -> str:
 def pressure_magnifications(pressure: NDArray[np.floating]) -> NDArray[np.float32]:
     """Return size factors (N,) from 1 at pressure 0 to ``MAX_MAGNIFIED``.
 
-    The largest factor begins at the 95th percentile of positive pressures.
+    The largest factor begins at the 95th percentile of positive pressures; without any
+    all factors are 1.
     """
     above = pressure[pressure > 0]
     if not len(above):

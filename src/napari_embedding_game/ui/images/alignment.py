@@ -105,7 +105,7 @@ def pixel_size(labels: Labels) -> tuple[float, ...]:
 
 
 def is_sheared(labels: Labels) -> bool:
-    """Return whether a layer's transform shears its pixels."""
+    """Return whether a layer's transform shears its pixels noticeably."""
     matrix, _ = _world_matrix_and_origin(labels)
     lengths = np.linalg.norm(matrix, axis=0)
     return bool(abs(np.linalg.det(matrix)) < 0.999 * lengths.prod())

@@ -71,7 +71,10 @@ class LinkedLayers:
 
     @property
     def record(self) -> ObjectLayersRecord | None:
-        """The record of the layers for a session file; None without layers."""
+        """The record of the layers for a session file; None without layers.
+
+        It is the record in :attr:`missing`, if any, else that of the present layers.
+        """
         if self.missing is not None or self.current is None:
             return self.missing
         images = tuple(map(make_layer_record, self.current.images))

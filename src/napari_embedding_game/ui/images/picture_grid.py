@@ -156,7 +156,8 @@ def pictures_failure_text(error: BaseException) -> str:
 def scale_to_square(image: QImage, side: int) -> QImage:
     """Return a picture scaled up or down to fit into a square of ``side`` pixels.
 
-    Its proportions stay.  A picture of less than ``MIN_SMOOTHED`` pixels stays sharp.
+    Its proportions stay.  A picture whose longer side is below ``MIN_SMOOTHED`` pixels
+    is not smoothed.
     """
     modes, size = Qt.TransformationMode, max(image.width(), image.height())
     is_fast = size < MIN_SMOOTHED

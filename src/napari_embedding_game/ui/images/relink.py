@@ -121,9 +121,9 @@ class RelinkPanel(LayerPanel):
     def open_missing_layers(self) -> None:
         """Open the files of missing layers where they still exist.
 
-        These are the folder of an experiment, or the files of labels and images; each
-        file is opened once.  Paths on a server are not opened, since a session file may
-        name any server.
+        These are the folder of an experiment, or the files of labels and images, each
+        opened once.  The labels' file is opened only while no labels are linked.  Paths
+        on a server are not opened, since a session file may name any server.
         """
         missing, folder = self._linked.missing, self._missing_folder()
         if folder is not None:

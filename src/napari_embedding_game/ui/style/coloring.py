@@ -389,9 +389,9 @@ def choice_name_in_file(choice: str, dataset: Dataset) -> str | None:
 
 
 def choice_of_column(name: str, dataset: Dataset) -> str:
-    """Return the choice that stands for a metadata column that can colour the map.
+    """Return the choice that stands for a metadata column.
 
-    Raises StopIteration for another column.
+    Raises StopIteration for a column that cannot colour the map.
     """
     return _choice_with_name(name, _find_colorable_columns(dataset).columns)
 
@@ -405,7 +405,10 @@ def choice_of_feature(name: str, dataset: Dataset) -> str:
 
 
 def _choice_with_name(name: str, names: Mapping[str, str]) -> str:
-    """Return the first choice whose value in ``names`` is a name, or StopIteration."""
+    """Return the first choice for which ``names`` has this name.
+
+    Raises StopIteration where there is none.
+    """
     return next(choice for choice, other in names.items() if other == name)
 
 
@@ -419,10 +422,10 @@ def replace_gene_word(text: str, dataset: Dataset | None) -> str:
 
 
 def percentile_limits(values: NDArray[np.floating]) -> tuple[float, float]:
-    """Return the 1st and 99th percentile of finite values, or equal ones' extent.
+    """Return the 1st and the 99th percentile of the finite values.
 
-    The extent (:func:`value_extent`) is returned where both percentiles are equal.  It
-    is not used elsewhere, as a few outliers would leave the map in one colour.
+    Where both are equal the extent (:func:`value_extent`) is returned.  Elsewhere the
+    extent would leave the map in one colour for a few outliers.
     """
     valid = values[np.isfinite(values)]
     low, high = np.percentile(valid, [1, 99]) if len(valid) else (0.0, 0.0)
@@ -442,7 +445,7 @@ def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
 
 
 def viridis_shades() -> Colors:
-    """Return viridis colours (SHADES, 4) of a scale from its first to its last."""
+    """Return the colours of a scale in viridis, from first to last, (SHADES, 4)."""
     return value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
 
 

@@ -147,7 +147,7 @@ class PlotCanvas(QScrollArea):
             self._paint_timer.start(max(0, round(1000 * wait)))
 
     def _paint_plot(self) -> None:
-        """Paint the plot in the theme's colours, and set when to paint again at most.
+        """Paint the plot in the theme's colours, and note when the next may be painted.
 
         Without a plot the figure is cleared.  The figure's widget is made if needed;
         nothing is done before :meth:`set_theme`.
@@ -178,6 +178,7 @@ class PlotCanvas(QScrollArea):
         self._pause_end = end + PAUSE_RATIO * (end - start)
 
     def _clear_figure(self) -> None:
+        """Remove all axes from the figure; the canvas is not drawn."""
         self.canvas.figure.clear()
         self.axes = None
 
@@ -215,7 +216,10 @@ class PlotCanvas(QScrollArea):
             self._press_place = _event_pixel(event), self._event_position(event)
 
     def _on_mouse_moved(self, event: Any) -> None:
-        """Show the tooltip at the mouse, or while the button is down the rectangle."""
+        """Show the tooltip at the mouse, or in a drag the rectangle.
+
+        Nothing is shown without a plot.
+        """
         if self.axes is None:
             return
         if self._press_place is None:

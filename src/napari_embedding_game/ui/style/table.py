@@ -349,9 +349,10 @@ class Table(QTableWidget):
     ) -> QTableWidgetItem:
         """Return the item for a value: its text, tooltip, swatch, bar and warning.
 
-        ``section`` is the column's index, ``key`` that of the row; ``highest`` is the
-        value with a full bar.  The text is "" for NaN and for a :class:`Bar`.  Only the
-        first column has swatches, and its tooltips begin with the text.
+        ``section`` is the index of the column, and ``key`` the key of the row;
+        ``highest`` is the value with a full bar.  The text is "" for NaN and for a
+        :class:`Bar`.  Only the first column has swatches, and its tooltips begin with
+        the text.
         """
         column, is_text = self._columns[section], not isinstance(value, Bar)
         text = column.format_value(value) if is_text and value == value else ""
@@ -457,7 +458,10 @@ class Table(QTableWidget):
             super().keyPressEvent(event)
 
     def _copy_to_clipboard(self) -> None:
-        """Copy the visible columns with headings to the clipboard, tab-separated."""
+        """Copy the visible columns with headings to the clipboard, tab-separated.
+
+        Rows are in the order shown; line breaks and tabs in a cell become spaces.
+        """
         model, n_rows = self.model(), self.rowCount()
         seen = [c for c in range(self.columnCount()) if not self.isColumnHidden(c)]
         lines = [[model.headerData(c, Qt.Orientation.Horizontal) for c in seen]]

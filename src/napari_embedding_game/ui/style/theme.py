@@ -152,7 +152,8 @@ def canvas_color_events(viewer: Any) -> tuple[Any, Any]:
 def theme_colors(name: str) -> ThemeColors:
     """Return the colours of the theme with a name such as ``viewer.theme``.
 
-    Grounds and text are the theme's; other colours are made for a dark or a light one.
+    Background, foreground, raised and text are the theme's own colours; the others are
+    chosen for a dark or a light background, or mixed of these.
     """
     theme = get_theme(name)
     background, foreground, raised, text = (

@@ -93,9 +93,12 @@ class PlateWidget(MapTool):
     def _show_wells(self, event: object = None) -> None:
         """Show the wells of the chosen plate, with shares or counts.
 
-        Selected clusters are noted first.  Shares need such clusters and a map; the
-        scale ends at the highest value of all plates.  Without plates a text says what
-        is missing.  Nothing is shown while the session has a newer dataset.
+        Selected clusters are noted first.  Wells have shares of the noted clusters if
+        there are any, and a map, else counts of points.  The scale ends at the highest
+        value of all plates, and wells whose points are all selected are marked.
+
+        Without plates the plot is cleared, and a text says what is missing.  While the
+        session has a newer dataset the plot stays.
         """
         dataset, plates = self._plates_dataset, self._plates
         selection = self._session.selection

@@ -102,6 +102,7 @@ class ReferenceWidget(MapTool):
         """Show the widgets that can be used now, and mark the next button.
 
         Only the cancel button is visible while a job runs, and no button without genes.
+        Predicting and placing need a reference with a column of groups.
         """
         dataset, is_busy = self._session.dataset, self._jobs.is_busy
         can_ask = dataset is not None and dataset.has_expression and not is_busy
