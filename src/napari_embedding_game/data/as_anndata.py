@@ -30,19 +30,22 @@ def read(source: str | Path, **options: Any) -> AnnData:
     ----------
     source : str or Path
         A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad file, a .zarr
-        folder, counts of 10x; or the name of a sample: "digits" or "pbmc".
+        folder, counts of 10x, cytometry (.fcs), a folder of images with labels; or the
+        name of a sample: "digits" or "pbmc".
     **options
         Options of :class:`~.read_options.ReadOptions`, such as ``space="X_pca"``,
-        ``missing="drop"``, ``roles={"donor": "samples"}``, or ``recipe=Recipe()``;
-        cells that a recipe leaves out are not in the result.
+        ``missing="drop"``, ``roles={"donor": "samples"}``, or ``recipe=Recipe()``. Of
+        these a sample uses ``roles`` and ``gene_kind`` alone.
 
     Returns
     -------
     AnnData
-        ``obsm["X_features"]`` is the matrix to embed, (n, D) float32; the columns of a
-        table are standardised in it.  ``X`` (n, G) holds the genes, counts as
-        logarithms, or the columns in their own units; ``obs`` is the metadata.  "-1" is
-        appended to the second of two equal row names.
+        Rows that are left out, as by a recipe, are not in the result.
+        ``obsm["X_features"]`` is the matrix to embed, (n, D) float32, or float64 where
+        float32 would lose differences; the columns of a table are standardised in it.
+        ``X`` (n, G) holds the genes, counts as logarithms, or the columns in their own
+        units; ``obs`` is the metadata.  "-1" is appended to the second of two equal row
+        names.
 
     Raises
     ------

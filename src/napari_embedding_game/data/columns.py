@@ -168,7 +168,10 @@ def are_zero_padded_codes(texts: Iterable[object]) -> bool:
 def _text_among_numbers_message(
     column: pd.Series, wrong: NDArray[np.bool_], where: str
 ) -> str:
-    """Return a sentence that quotes the first `wrong` text of a column and its row."""
+    """Return a sentence that quotes the first `wrong` text of a column and its row.
+
+    ``wrong``: (N,) mask of the texts, at least one. ``where``: subject of the sentence.
+    """
     first, n = int(wrong.argmax()), int(wrong.sum())
     more = "" if n == 1 else f" and {n - 1} more such {'row' if n == 2 else 'rows'}"
     return (
@@ -311,7 +314,10 @@ def make_gene_names_unique(names: pd.Index) -> tuple[list[str], list[str]]:
 
 
 def note_repeated_row_names(names: pd.Index) -> list[str]:
-    """Return a list with a note on rows of the same name; empty if names are unique."""
+    """Return a list with a note on rows of the same name; empty if names are unique.
+
+    The note says how many rows share their name, and quotes the first.
+    """
     repeated = names.duplicated(keep=False)
     if not repeated.any():
         return []

@@ -254,7 +254,8 @@ class Dataset:
         """Return the dataset of the rows where the mask `row_mask` (n,) is True.
 
         The source rows stay the same, so that values of the subset can be expanded to
-        all source rows. The other rows are recorded as left out, for this `reason`.
+        all source rows. The other rows are recorded as left out, for this `reason`,
+        besides any rows that were left out for the same reason before.
         """
         kept = self.expand_to_source_rows(row_mask, False)
         removed, left_out = self.kept & ~kept, dict(self.left_out)
@@ -407,7 +408,10 @@ class Dataset:
         return [column for one in self.added.values() for column in one.columns]
 
     def _check_lengths(self) -> None:
-        """Raise ValueError if a field does not have a value for each row or column."""
+        """Raise ValueError if a field does not have a value for each row or column.
+
+        Fields that are None are not checked.
+        """
         n, n_all = self.X.shape[0], self.n_source_rows
         lengths = {"obs": n, "images": n, "source_obs_names": n_all}
         lengths |= {"source_objects": n_all, "var_names": self.X.shape[1]}

@@ -97,7 +97,7 @@ def split_names(text: str) -> list[str]:
     """Split a text into distinct names, in their order.
 
     Separators are commas, semicolons, tabs and line ends; in a text without any of
-    these, spaces.
+    these, spaces. Quotation marks around names, and empty names, are dropped.
     """
     parts = re.split(r"[,;\t\r\n]+", text)
     if len(parts) == 1:

@@ -162,8 +162,9 @@ def mask_to_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.intege
 def find_objects(labels: NDArray[Any], n_series_axes: int = 0) -> Objects:
     """Find all objects of a label image, by ascending label; 0 and below is background.
 
-    Along the first `n_series_axes` axes each index is a picture with its own objects.
-    Raises DataError if the labels are not whole numbers, or all are background.
+    Along the first `n_series_axes` axes each index is a picture with its own objects;
+    the objects of one picture follow those of the picture before. Raises DataError if
+    the labels are not whole numbers, or all are background.
     """
     labels = to_integer_labels(labels)
     indices = np.ndindex(labels.shape[:n_series_axes])

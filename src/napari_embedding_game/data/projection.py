@@ -147,7 +147,8 @@ def normalise_expression(values: Any, target_sum: float, where: str) -> Any:
 
     `values` (n, M), dense or sparse, are raw counts, or log1p of counts that were
     normalised to any sum. Logarithms without a common sum (see :func:`infer_count_sum`)
-    stay unchanged. Raises DataError if the values are neither counts nor logarithms.
+    stay unchanged. ``where``: subject of the message. Raises DataError if the values
+    are neither counts nor logarithms.
     """
     kind = guess_gene_kind(values)
     if kind == "values":

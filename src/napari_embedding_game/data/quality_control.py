@@ -31,8 +31,9 @@ Reasons = dict[str, tuple[NDArray[np.bool_], str]]
 def compute_cell_quality(X: Any, names: Sequence[str]) -> pd.DataFrame:
     """Return the quality of each cell from raw counts (n, G), dense or sparse.
 
-    Columns of n rows: total counts, number of genes with a count, and percentage of
-    mitochondrial counts; without the last if no gene has a mitochondrial name.
+    ``names``: (G,) names of the genes. Columns of n rows: total counts, number of genes
+    with a count, and percentage of mitochondrial counts, 0 for an empty cell; without
+    the last if no gene has a mitochondrial name.
     """
 
     def sums(values: Any) -> FloatArray:

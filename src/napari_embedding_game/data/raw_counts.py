@@ -16,8 +16,8 @@ def looks_like_counts(source: Any) -> bool:
     """Return whether a matrix holds raw counts: whole numbers from 0, some above 1.
 
     `source` is a matrix, or an AnnData or :class:`~.dataset.Dataset` whose ``X`` is
-    inspected. A matrix of fewer than 100 genes is never taken for counts; of a larger
-    one 2,000 evenly spaced rows are inspected.
+    inspected. A matrix of fewer than 100 genes, of distances, or None, is never taken
+    for counts; of a larger one 2,000 evenly spaced rows are inspected.
     """
     if getattr(source, "is_distances", False):
         return False

@@ -47,7 +47,7 @@ class Recipe:
     """Whether the doublets that scrublet finds, in each batch, are left out."""
 
     def __post_init__(self) -> None:
-        """Raise DataError if a setting is out of range."""
+        """Raise DataError if a setting is out of range, naming the setting."""
         lowest = {**dict.fromkeys(LIMITS, 0), "n_top_genes": 2, "n_comps": 2}
         for name, least in {**lowest, "min_cells": 0}.items():
             if getattr(self, name) < least:

@@ -124,7 +124,11 @@ class _Process:
     """Handle of a reading process in the main program."""
 
     def __init__(self) -> None:
-        """Start the process, and a thread that receives its messages."""
+        """Start the process, and a thread that receives its messages.
+
+        The process is killed at the latest when the program ends. Raises OSError if the
+        computer starts no further program.
+        """
         self._process = start_process(__name__, pipesize=1 << 20)
         # Kills the process when the program ends, too.
         finalize(self, self._process.kill)

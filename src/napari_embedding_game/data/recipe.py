@@ -291,7 +291,10 @@ def recipe_facts(
 
 
 def _to_projection(variable: AnnData, recipe: Recipe) -> Projection:
-    """Build the projection from the means, deviations and loadings of scaled genes."""
+    """Build the projection from the means, deviations and loadings of scaled genes.
+
+    ``variable``: result of :func:`compute_pca_of_variable_genes`, with names of genes.
+    """
     loadings = np.asarray(variable.varm["PCs"], np.float32)
     return Projection(
         genes=tuple(map(str, variable.var_names)),

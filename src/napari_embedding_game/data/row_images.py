@@ -18,8 +18,9 @@ def to_thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
     """Return the pictures in an array of rows as uint8; None if rows are no pictures.
 
     `values` are (N, h, w) or (N, h, w, 3 or 4) of any numbers, or (N, D) uint8 whose D
-    is a square number of at least 64. The pictures are (N, h, w) or (N, h, w, 3);
-    numbers of another type are scaled from lowest to highest.
+    is a square number of at least 64. The pictures are (N, h, w) or (N, h, w, 3),
+    without a fourth channel; numbers of another type than uint8 are scaled from lowest
+    to highest.
     """
     if values.ndim == 2:
         side = math.isqrt(values.shape[1])
@@ -31,9 +32,9 @@ def to_thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
 
 
 def to_uint8(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return pictures as uint8: unchanged, or scaled from lowest to highest value.
+    """Return pictures as uint8; other types are scaled from lowest to highest value.
 
-    NaN and infinite pixels become black.
+    The scale is one for all pictures. NaN and infinite pixels become black.
     """
     if values.dtype == np.uint8:
         return values

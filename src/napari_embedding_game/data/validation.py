@@ -31,7 +31,10 @@ _ROWS = 4_096
 
 
 def check_shape(shape: tuple[int, ...], where: str) -> None:
-    """Raise DataError unless there are at least two rows and one column."""
+    """Raise DataError unless there are at least two rows and one column.
+
+    ``shape``: numbers of rows and columns. ``where``: subject of the message.
+    """
     n_rows, n_columns = shape
     if n_rows == 0 or n_columns == 0:
         raise DataError(

@@ -260,10 +260,10 @@ def _add_result_to_file(
 
 
 def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]:
-    """Return the index of the source row of a dataset for each row of a file.
+    """Return for each row of a file the index of the source row of a dataset, (n,).
 
-    ``target``: a copy of what the source holds now, or of the dataset if it has no
-    source. Raises DataError if the source has changed.
+    ``target``: a copy of what the source holds now, or of the dataset if an .h5ad file
+    does not hold all of the source. Raises DataError if the source has changed.
     """
     source = dataset.source
     # The file was written from the dataset.

@@ -76,9 +76,11 @@ def write_map_figure(
 ) -> None:
     """Write the map with its legend as .pdf, .svg or .png.
 
-    ``facing``: view of a map in space, see :func:`~.plots.project_to_plane`. ``names``:
-    texts written at their positions. Raises DataError if `path` is the source, or
-    cannot be written.
+    ``colors``: colour of each of the n points. ``facing``: view of a map in space, see
+    :func:`~.plots.project_to_plane`. ``names``: texts and their positions on the map.
+    The title is the dataset's name.
+
+    Raises DataError if `path` has another ending, is the source, or cannot be written.
     """
     path = Path(path)
     check_output_path(dataset.source, path)

@@ -52,7 +52,9 @@ class LazyRows:
     def read_range(self, begin: int, end: int) -> NDArray[np.floating]:
         """Return the rows from ``begin`` up to before ``end``, as float32 or float64.
 
-        Raises DataError if any row has missing or infinite numbers.
+        The type is float32 if it holds all numbers of the stored type, else float64.
+        Raises DataError if any row has missing or infinite numbers, and names the
+        first.
         """
         rows = np.ascontiguousarray(self._open_item()[begin:end], self._dtype)
         is_finite = np.isfinite(rows).all(axis=1)

@@ -148,9 +148,10 @@ def to_checked_csr(matrix: Any) -> sp.csr_matrix:
 
 
 def validate_stored_indptr(group: Any) -> None:
-    """Raise ValueError unless the rows of a stored CSR or CSC matrix are in its arrays.
+    """Raise ValueError unless the row pointers of a stored matrix fit its arrays.
 
-    For a matrix that is read in chunks; its ``indices`` are checked in each chunk.
+    ``group``: a CSR or CSC matrix that is read in chunks; of CSC the pointers of
+    columns are checked. The ``indices`` are checked in each chunk.
     """
     if group["data"].shape != group["indices"].shape:
         raise ValueError("as many values as indices belong into a sparse matrix")

@@ -114,7 +114,7 @@ def result_from_features(
 ) -> ReadResult:
     """Read the features table of a napari layer called `name`.
 
-    Raises DataError if the table is empty.
+    Raises DataError if the table has no columns, or as :func:`result_from_frame`.
     """
     where = f"The features table of the layer '{name}'"
     frame = pd.DataFrame(features)
@@ -396,10 +396,10 @@ def _is_text_column(column: pd.Series) -> bool:
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """Read .csv, .tsv or .parquet, also packed as .gz, without converting columns.
+    """Read .csv, .tsv or .parquet, also packed as .gz, as a frame.
 
-    ``attrs`` of the frame has notes on what was read otherwise. Raises DataError if the
-    file is damaged, or too large.
+    Columns get no roles yet. ``attrs`` of the frame has notes on what was left out or
+    read otherwise. Raises DataError if the file is damaged, or too large.
     """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     with wrap_read_errors(path, f"a {kind} table"):
@@ -412,7 +412,10 @@ def read_frame(path: Path) -> pd.DataFrame:
 
 
 def decode_utf8(content: bytes, where: str) -> str:
-    """Decode UTF-8; raise DataError for another encoding, as of Excel's usual CSV."""
+    """Decode UTF-8, without its byte order mark.
+
+    Raises DataError for another encoding, such as that of Excel's usual CSV.
+    """
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -563,7 +566,10 @@ def _find_late_codes(
 
 
 def _has_padded_number(text: str, separator: str) -> bool:
-    """Return whether any value in the text begins with a 0 and another digit."""
+    """Return whether any value in the text begins with a 0 and another digit.
+
+    A value begins after the separator, a line end, a quotation mark or a space.
+    """
     starts = [ord(one) for one in (separator, "\n", "\r", '"', " ")]
     for first in range(0, len(text), _CHUNK_CHARACTERS):
         part = text[max(0, first - 1) : first + _CHUNK_CHARACTERS + 1]
@@ -586,9 +592,10 @@ def _find_rounded_integers(frame: pd.DataFrame) -> list[str]:
 
 
 def _find_decimal_marks(head: pd.DataFrame) -> set[str]:
-    """Return the decimal marks in texts: 12,5 and 0,234 are sure, 1,234 is a guess.
+    """Return the decimal marks, "," and ".", in the texts of a frame.
 
-    Guesses are returned only where no mark is sure.
+    The marks of 12,5 and 0,234 are sure, that of 1,234 is a guess, as it may be a
+    thousands mark. Guesses are returned only where no mark is sure.
     """
     texts = "\n".join(head.to_numpy().ravel().astype(str))
     numbers = re.findall(_NUMBER, texts, re.MULTILINE)

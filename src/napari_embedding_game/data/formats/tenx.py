@@ -80,7 +80,7 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
 def find_matrix_files(path: Path) -> list[Path]:
     """Return the files ``*matrix.mtx`` or ``*matrix.mtx.gz`` of a folder, sorted.
 
-    For a file the result is that file.
+    Hidden files are left out. For a path that is no folder the result is that path.
     """
     if not path.is_dir():
         return [path]

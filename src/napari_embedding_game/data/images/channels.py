@@ -98,7 +98,10 @@ def _name_channels(
 def _shape_mismatch_text(
     what: str, image_shape: tuple[int, ...], labels_shape: tuple[int, ...]
 ) -> str:
-    """Return a sentence on an image and labels of different shapes."""
+    """Return a sentence on an image and labels of different shapes.
+
+    ``what``: subject of the sentence, such as "The image".
+    """
     theirs, ours = (
         " x ".join(map(str, sizes)) for sizes in (image_shape, labels_shape)
     )

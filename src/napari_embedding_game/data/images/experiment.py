@@ -66,7 +66,8 @@ MASKS = (
 def measure_folder_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Measure the objects of a folder of images, in stages.
 
-    Raises DataError as :func:`open_images`, or if another space is requested.
+    Raises DataError as :func:`open_images` and :func:`measure_images` do, or if another
+    space is requested.
     """
     spaces = [f"measures of {path.name}"]
     options.choose_space(spaces, path.name)
@@ -172,11 +173,17 @@ def measure_images(
 ) -> Stages[Dataset]:
     """Measure the objects of all images, in stages.
 
-    Returns each measure with mean 0 and standard deviation 1 over all images in ``X``;
-    in ``obs`` the image, label and centre of each object, and the facts about its image
-    that file names or a table give; in ``objects`` its place in the stacks of
-    ``images``, whose labels are measured as they are now. Raises DataError as
-    :func:`~.measure.dataset_from_measures`, or if there is no object.
+    In the dataset returned
+
+    - ``X`` has each measure with mean 0 and standard deviation 1 over all images,
+    - ``obs`` has the image, label and centre of each object, and the facts about its
+      image that file names or a table give,
+    - ``objects`` has its place in the stacks of ``images``, whose labels are measured
+      as they are now,
+    - notes name images without an object.
+
+    Raises DataError as :func:`~.measure.dataset_from_measures`, or if there is no
+    object.
     """
     name, inspections = images.folder.name, images.inspections
     yield Stage(f"Measuring {name}")

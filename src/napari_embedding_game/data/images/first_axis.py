@@ -30,8 +30,8 @@ def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
 
     In a movie cells are seen in nearly all planes, and move away from their first
     place. In a volume an object overlaps itself in adjacent planes, and gets smaller
-    before it ends. Cells that stand still, labels that are numbered anew in each plane,
-    and objects as thick as the whole volume are unclear.
+    before it ends. Unclear are cells that stand still, labels that are numbered anew in
+    each plane, objects as thick as the whole volume, and fewer than three planes.
     """
     if labels.ndim != 3 or len(labels) < 3:
         return None
@@ -60,10 +60,11 @@ def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
 def _label_parts_by_plane(
     labels: NDArray[Any],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return areas (T, K) of K labels, overlaps (T - 1, K), and centres (T, K, 2).
+    """Return areas (T, K) of K labels in T planes, overlaps (T - 1, K), and centres.
 
-    An overlap is the number of a label's pixels in a plane that have this label in the
-    next plane, too.
+    Centres (T, K, 2) are (y, x) in pixels, 0 where the label is absent. An overlap is
+    the number of a label's pixels in a plane that have this label in the next plane,
+    too.
     """
     n_planes = len(labels)
     planes, y, x = np.nonzero(labels > 0)
@@ -88,7 +89,8 @@ def _measure_shifts(
 ) -> NDArray[np.float64]:
     """Return each label's largest distance from its first place, in diameters, (K,).
 
-    The diameter is that of a disc of the label's largest area.
+    ``areas`` (T, K) and ``centres`` (T, K, 2) are those of each plane. The diameter is
+    that of a disc of the label's largest area.
     """
     present, every = areas > 0, np.arange(areas.shape[1])
     first = centres[present.argmax(axis=0), every]

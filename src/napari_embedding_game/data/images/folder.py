@@ -79,9 +79,9 @@ def parse_file_name(stem: str) -> dict[str, str]:
     """Parse plate, well, field and channel from a file's name without its ending.
 
     Recognises names such as ``A01_s1_w1``, ``plate1_B03_field2``, ``r01c02f03`` and
-    ``Assay_B03_T0001F002L01A01Z01C02``. Returns texts by ``plate``, ``well``, ``field``
-    and ``channel``, "" where absent, and ``stem``: the name without its channel, which
-    all channels of one field share.
+    ``Assay_B03_T0001F002L01A01Z01C02``. Returns texts by ``plate``, ``well`` (as
+    "B03"), ``field`` (without leading zeros) and ``channel``, "" where absent, and
+    ``stem``: the name without its channel, which all channels of one field share.
     """
     fields: dict[str, str] = {}
     rest, shared = stem, stem
@@ -129,10 +129,11 @@ def has_image_pairs(folder: Path) -> bool:
 
 
 def find_image_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
-    """Pair the images and labels of a folder and its subfolders.
+    """Pair the images and labels of a folder and its subfolders, by their names.
 
-    Returns the pairs, sorted by name, and sentences on files without a counterpart.
-    Raises DataError if there are no pairs, or one image has several labels files.
+    Returns the pairs, sorted by name, and sentences on files left out, as they have no
+    counterpart or the name of another image. Raises DataError if there are no images or
+    no pairs, or one image has several labels files.
     """
     files = _list_images_and_labels(folder)
     if files.empty:

@@ -57,19 +57,21 @@ def measure_labels_in_stages(
     """Measure every object of a label image, in stages.
 
     ``image``: of the shape of `labels`, with one more axis for channels first or last,
-    or one array for each channel by name. None: only shapes are measured. ``labels``:
-    (y, x), (z, y, x), (time, y, x) or (image, y, x), the last with any number of axes
-    before (y, x); 0 is background. ``name``: name of the labels in messages. ``scale``:
-    size of a pixel along each axis of `labels`; 1 by default. ``first_axis`` {"z",
-    "time", "image"}: meaning of the first of three axes; "image": each picture is an
-    image of its own. ``groups`` sequence of {"shape", "intensity", "texture",
-    "neighbours"}: what is measured, see :func:`measure_picture`. ``with_border``:
-    whether objects at the border of their picture are measured, too. ``options``:
-    columns to embed, and how missing values are treated.
+    or one array for each channel by name. None: only shapes and neighbours are
+    measured. ``labels``: (y, x), (z, y, x), (time, y, x) or (image, y, x), the last
+    with any number of axes before (y, x); 0 and below is background. ``name``: name of
+    the labels in messages. ``scale``: size of a pixel along each axis of `labels`, or
+    of the last axes; 1 by default. ``first_axis`` {"z", "time", "image"}: meaning of
+    the first of three axes; "image": each picture is an image of its own. ``groups``
+    sequence of {"shape", "intensity", "texture", "neighbours"}: what is measured, see
+    :func:`measure_picture`. ``with_border``: whether objects at the border of their
+    picture are measured, too. ``options``: columns to embed, and how missing values are
+    treated.
 
-    Returns each measure with mean 0 and standard deviation 1 in ``X``, in its own units
-    in ``profile``; label and centre (in pixels) of each object in ``obs``; label and
-    bounding box in ``objects``.
+    In the dataset returned ``X`` has each measure with mean 0 and standard deviation 1,
+    ``profile`` in its own units; ``obs`` label and centre (in pixels) of each object;
+    ``objects`` label and bounding box. Notes point out axes that may mean something
+    else.
 
     Raises DataError if shapes do not fit or there are fewer than two objects.
     """
