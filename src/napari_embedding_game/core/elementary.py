@@ -27,7 +27,11 @@ _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(14, -1, -1))
 
 @register_jitable
 def exp(x: Any) -> Any:
-    """Return e^x of float64 numbers; x is clamped to +-708, near the range's ends."""
+    """Return e^x of float64 numbers.
+
+    x is clamped to +-708, near the ends of the range: the result is never 0 or
+    infinite.
+    """
     x = np.minimum(np.maximum(x, -_MAX_EXPONENT), _MAX_EXPONENT)
     shifted = x * _INVERSE_LOG2 + _ROUNDING_SHIFT
     n = shifted - _ROUNDING_SHIFT

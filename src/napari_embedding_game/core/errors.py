@@ -67,7 +67,10 @@ def check_number(
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> Any:
-    """Return ``value`` if it is one of ``choices``; raise InputError with ``name``."""
+    """Return ``value`` if it is one of ``choices``.
+
+    Otherwise raise InputError, with ``name`` and the choices in its message.
+    """
     if isinstance(value, str) and value in choices:
         return value
     *others, last = (f'"{choice}"' for choice in choices)
@@ -76,7 +79,10 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> Any:
 
 
 def make_runaway_error() -> InputError:
-    """Return the InputError for points beyond every position that a map can have."""
+    """Return the InputError for points beyond every position that a map can have.
+
+    Its remedy sets both learning rates back to default.
+    """
     return InputError(
         "The points have run off the map: lower the learning rates, or choose another "
         "start or method.",

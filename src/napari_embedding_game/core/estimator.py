@@ -121,14 +121,21 @@ def find_first_nonfinite(X: Any) -> tuple[int, int, int] | None:
 def place_rows_with_diagnostics(
     model: EmbeddingGame, X: Any
 ) -> tuple[NDArray[np.float32], ...]:
-    """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows."""
+    """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows ``X``.
+
+    ``X`` (Q, D). Raises InputError for NaN and infinities, ValueError for other
+    columns.
+    """
     rows = model._validate_rows(X, reset=False)
     placed: tuple[NDArray[np.float32], ...] = model._fitted.place_with_diagnostics(rows)
     return placed
 
 
 def _supports_new_rows(model: EmbeddingGame) -> bool:
-    """Return True, or raise InputError if the method or metric takes no new rows."""
+    """Return True, or raise InputError if the method or metric takes no new rows.
+
+    :func:`available_if` then hides the estimator's method.
+    """
     with delay_interrupts():
         from napari_embedding_game.core.new_rows.transform import validate_transform
 
@@ -305,7 +312,8 @@ class EmbeddingGame(
     ) -> EmbeddingGame:
         """Compute the map of ``X``, an (N, D) array or sparse matrix.
 
-        Ctrl-C ends the fit early, and the map of that moment is the fit.
+        Ctrl-C ends the fit early with a warning, and the map of that moment is the fit;
+        before the first map it raises KeyboardInterrupt.
 
         Parameters
         ----------
@@ -333,7 +341,8 @@ class EmbeddingGame(
         ------
         InputError
             Too few rows, constant data, NaN or infinities, or a setting out of range
-            (checked before the neighbour search).
+            (checked before the neighbour search).  Or the run ended before an iteration
+            of ``steering``; a former fit then stays.
         ValueError
             Text instead of numbers.
 
@@ -499,6 +508,7 @@ class EmbeddingGame(
         edges, layout = pipeline.make_edges_and_layout(graph, X, settings, layout)
 
         def start_playing(settings: Settings, until: Callable[[int], int]) -> Playing:
+            """Return the generator of snapshots; ``until``: iterations to a stop."""
             is_watched = steering is None
             return play(
                 edges, layout, settings, diagnose=is_watched, frame_iterations=until
@@ -613,6 +623,10 @@ class EmbeddingGame(
         return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Any:
+        """Return tags for scikit-learn: takes sparse rows, keeps float32.
+
+        "pairwise" is set for the metric "precomputed".
+        """
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float32"]

@@ -93,8 +93,9 @@ class Run:
         ``HandForces(holds=(Hold(rows=rows, places=positions),))`` pins points, a
         ``Spring(rows=rows, place=position)`` pulls their mean to a position, a
         ``LandmarkHold`` holds a landmark (all of ``core.snapshot``), and
-        ``HandForces()`` removes all forces.  Raises InputError if the method is no
-        game, rows do not exist, or a position is too far away.
+        ``HandForces()`` removes all forces. The forces act from the next snapshot on.
+        Raises InputError if the method is no game, rows do not exist, or a position is
+        too far away.
         """
         import torch
 
@@ -177,10 +178,11 @@ class Run:
             return snapshot
 
     def _take_next_steer(self) -> Steer | None:
-        """Return the pending change, after the script's change for this iteration.
+        """Return the pending change, or the script's change for this iteration instead.
 
-        The change is recorded in ``steered`` and ``forced``.  Return None at the end of
-        the run.
+        The change, which may be empty, is recorded in ``steered`` and ``forced`` and is
+        no longer pending. Return None at ``stop_at``, and at the end of the schedule if
+        no change is pending.
         """
         assert self.snapshot is not None
         at = self.snapshot.iteration
@@ -234,7 +236,10 @@ class Run:
             self.close()
 
     def close(self) -> None:
-        """End the run now without storing a fit."""
+        """End the run now without storing a fit.
+
+        Waits for the step that another thread computes.
+        """
         with self._compute_lock:
             self._is_stopped = True
             if self._playing is not None:

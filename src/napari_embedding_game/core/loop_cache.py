@@ -54,9 +54,10 @@ class SharedCacheFile(IndexDataCacheFile):
     """
 
     def save(self, key: Any, data: Any) -> None:
-        """Save the machine code ``data`` of the signature ``key``.
+        """Save the machine code ``data`` of the signature ``key``, under a lock.
 
-        Nothing is saved where the cache folder cannot be written.
+        After :data:`LOCK_SECONDS`, or where files cannot be locked, it is saved without
+        the lock. Nothing is saved where the cache folder cannot be written.
         """
         from filelock import FileLock, Timeout
 
@@ -73,7 +74,10 @@ class SharedCacheFile(IndexDataCacheFile):
             self._save_index({**overloads, key: name})
 
     def _remove_data_files(self) -> None:
-        """Remove files of machine code that no index names, left by former versions."""
+        """Remove files of machine code that no index names, left by former versions.
+
+        Files that cannot be removed stay.
+        """
         before, after = self._data_name_pattern.split("{number:d}")
         for path in Path(self._cache_path).glob(f"{escape(before)}*{after}"):
             with suppress(OSError):  # Windows keeps a file that a process reads

@@ -69,7 +69,8 @@ def validate_inputs(X: Any, settings: Settings) -> None:
 def find_neighbors(X: Any, settings: Settings) -> NeighborGraph:
     """Return the nearest neighbours of each row of ``X`` (N, D).
 
-    The settings give their number, the metric and the seed: see :mod:`neighbors`.
+    The settings give their number, the metric, the seed and the number of threads: see
+    :mod:`neighbors`.
     """
     k, seed = resolve_n_neighbors(settings, X.shape[0]), settings.random_state
     with limit_threads(settings.n_jobs):

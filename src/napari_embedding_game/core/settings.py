@@ -347,8 +347,9 @@ def resolve_method(
 ) -> tuple[Method, Approximation]:
     """Return the declaration of a method and the approximation that it will use.
 
-    ``approximation`` None is the method's default.  Raises InputError for an unknown
-    name, or an approximation that the method does not take.
+    ``approximation`` None becomes the first that the method offers, whatever the number
+    of points: see :func:`fill_approximation`. Raises InputError for an unknown name, or
+    an approximation that the method does not take.
     """
     spec = get_method(method)
     offered = spec.approximations
@@ -414,7 +415,8 @@ def resolve_n_neighbors(settings: Settings, n_rows: int) -> int:
 def lower_perplexity(settings: Settings, n_rows: int) -> tuple[float, str] | None:
     """Return the largest perplexity that ``n_rows`` rows allow, and a warning sentence.
 
-    None where the settings' perplexity fits or is not used.
+    It is a third of the other rows, at least 1. None where the settings' perplexity is
+    no larger, or the affinity is not "entropic".
     """
     asked, most = settings.perplexity, max(1.0, (n_rows - 1) / 3)
     if settings.affinity != "entropic" or asked <= most:

@@ -129,14 +129,17 @@ class Lanes:
         )
 
     def to_float64(self) -> Lanes:
-        """Return the numbers as float64."""
+        """Return the numbers as float64, themselves if they have that type."""
         wide = ir.VectorType(ir.DoubleType(), self._count)
         if self.value.type == wide:
             return self
         return self._wrap(self.builder.fpext(self.value, wide))
 
     def exp(self) -> Lanes:
-        """Return the exponential of each number."""
+        """Return the exponential of each number.
+
+        Results are clamped to the range of normal numbers, without 0 or infinity.
+        """
         largest = self._format.bias - 1.0
         t = (
             (self * (1 / _LOG2))
@@ -153,7 +156,7 @@ class Lanes:
         return power * self._wrap(self.builder.bitcast(bits, self.value.type))
 
     def log(self) -> Lanes:
-        """Return the natural logarithm of each number, all above 0."""
+        """Return the natural logarithm of each number; numbers must be above 0."""
         builder = self.builder
         shift = self._broadcast_integer(self._format.mantissa_bits)
         bits = builder.bitcast(self.value, self._integer_type)
@@ -170,7 +173,10 @@ class Lanes:
         return (1 + self).log()
 
     def sum_lanes(self) -> Any:
-        """Return the sum of the lanes, by repeatedly adding the upper half."""
+        """Return the sum of the lanes, a number, by repeatedly adding the upper half.
+
+        The number of lanes is a power of two.
+        """
         lanes = self.value
         while (half := lanes.type.count // 2) > 0:
             parts = []
@@ -197,24 +203,35 @@ class Lanes:
         return ir.Constant(kind, [kind.element(float(other))] * self._count)
 
     def _broadcast_integer(self, number: int) -> Any:
+        """Return an LLVM vector of ``number``, integers as wide as the lanes."""
         return ir.Constant(
             self._integer_type, [self._integer_type.element(number)] * self._count
         )
 
     def _evaluate_polynomial(self, x: Lanes, coefficients: Sequence[float]) -> Lanes:
+        """Return the polynomial of ``x`` by Horner's scheme.
+
+        ``coefficients`` begin with the constant term.
+        """
         total = self._wrap(self._to_lanes_value(coefficients[-1]))
         for coefficient in reversed(coefficients[:-1]):
             total = x.fma(total, coefficient)
         return total
 
     def _replace_unless(self, comparison: str, other: float) -> Lanes:
-        """Return the numbers, replaced by ``other`` where the comparison is false."""
+        """Return these numbers, or ``other`` where the comparison with it is false.
+
+        ``comparison``: an operator such as "<", false for NaN.
+        """
         bound = self._to_lanes_value(other)
         is_it = self.builder.fcmp_ordered(comparison, self.value, bound)
         return self._wrap(self.builder.select(is_it, self.value, bound))
 
     def _call_intrinsic(self, name: str, *others: Any) -> Lanes:
-        """Return the result of an LLVM intrinsic of these and other numbers."""
+        """Return the result of an LLVM intrinsic of these and other numbers.
+
+        ``name``: such as "fma"; ``others``: LLVM vectors of the same type.
+        """
         kind, numbers = self.value.type, [self.value, *others]
         function = cgutils.get_or_insert_function(
             self.builder.module,
@@ -240,7 +257,7 @@ def _make_data_model(manager: Any, kind: LanesType) -> models.PrimitiveModel:
 
 
 def _broadcast_to_lanes(builder: Any, number: Any, count: int) -> Lanes:
-    """Return a vector as :class:`Lanes`, or a number in ``count`` lanes."""
+    """Return an LLVM vector as :class:`Lanes`, or a number in ``count`` lanes."""
     if isinstance(number.type, ir.VectorType):
         return Lanes(builder, number)
     empty = ir.Constant(ir.VectorType(number.type, count), ir.Undefined)
@@ -254,8 +271,9 @@ def make_intrinsic(
 ) -> Any:
     """Return the signature and the code of a numba intrinsic that computes a formula.
 
-    ``formula`` takes and returns lanes.  Arguments that are neither lanes nor numbers
-    are left out; lanes are summed where ``result_type`` is a number.
+    ``formula`` takes and returns lanes. Numbers become lanes of ``result_type``'s
+    count; arguments that are neither lanes nor numbers are not passed on. Lanes are
+    summed where ``result_type`` is a number.
     """
     count, numbers = getattr(result_type, "count", 1), (types.Float, LanesType)
 
@@ -281,7 +299,10 @@ class _OperatorTyping(AbstractTemplate):
 
 
 def _register_operator(operate: Any) -> None:
-    """Register typing and code of an operator of lanes, or of lanes and a number."""
+    """Teach numba the type and the code of an operator, such as ``operator.add``.
+
+    Its operands are lanes, or lanes and a number.
+    """
     infer_global(operate)(_OperatorTyping)
 
     def code(context, builder, signature, arguments):
@@ -403,7 +424,10 @@ def load(context, array, index, like):
 
 @intrinsic
 def store(context, lanes, array, index):
-    """Write lanes into an array from an index on."""
+    """Write lanes into a C-contiguous array from an index on.
+
+    ``index``: a tuple of one integer for each axis. Bounds are not checked.
+    """
     index, size = _index_type_and_item_size(array)
 
     def code(context, builder, signature, arguments):

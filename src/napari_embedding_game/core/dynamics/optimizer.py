@@ -60,9 +60,10 @@ class Player:
     ) -> None:
         """Move the positions once in place; ``gradient`` (N, d) may be overwritten.
 
-        A negative ``rate`` descends, a positive rate ascends.  ``stiffness`` (N,)
-        divides the gradient first, so that points of different stiffness converge
-        equally fast (diagonal preconditioning).
+        A negative ``rate`` descends, a positive rate ascends. ``stiffness`` (N,)
+        divides the gradient before its rms is taken, so that points of different
+        stiffness converge equally fast (diagonal preconditioning). Without momentum the
+        velocity is not used.
         """
         if self.positions.device.type != "cpu":
             if stiffness is not None:
@@ -100,6 +101,10 @@ class Player:
             self.velocity[rows] = 0.0
 
     def _step_by_torch(self, gradient: Tensor, rate: float, momentum: float) -> None:
+        """Move the positions once in place, on a device other than the CPU.
+
+        ``gradient`` (N, d) has been divided by the stiffness.
+        """
         rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
         step = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
         velocity = self._get_velocity(momentum)

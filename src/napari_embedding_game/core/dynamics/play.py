@@ -80,11 +80,11 @@ def play(
     """Move the points from ``layout`` by the method of the settings; yield snapshots.
 
     The first snapshot is the start; each later snapshot comes after at most 40 ms of
-    iterations, or one longer iteration.  ``send(settings)`` steers: all settings act at
-    once, and a game returns to the middle of its schedule, so that the points can
-    react.  After the snapshot with ``finished=True``, ``send(settings)`` plays on and
-    ``next()`` ends the generator.  ``send(Steer(...))`` also sends forces of a hand, or
-    requests a snapshot with complete diagnostics.
+    iterations (2 s without ``diagnose``), or one longer iteration.  ``send(settings)``
+    steers: all settings act at once, and a game returns to the middle of its schedule,
+    so that the points can react.  After the snapshot with ``finished=True``,
+    ``send(settings)`` plays on and ``next()`` ends the generator.  ``send(Steer(...))``
+    also sends forces of a hand, or requests a snapshot with complete diagnostics.
 
     Parameters
     ----------
@@ -112,7 +112,8 @@ def play(
     InputError
         A setting is out of range, the points are too many for the method, or their
         positions are no longer finite.  Forces or a warm start were given to a method
-        that is no game, or a large picture with ``edges`` without coordinates.
+        that is no game, or a large picture with ``edges`` without coordinates.  Or the
+        graphics card has too little memory.
     """
     settings.validate()
     if warm_start is not None:
@@ -235,8 +236,9 @@ class _Driver:
     def take_snapshot(self, is_complete: bool) -> Snapshot:
         """Return a snapshot of the present state, with copied arrays.
 
-        ``is_complete``: whether its diagnostics are complete.  Without diagnostics,
-        lengthen the next frame where snapshots take too large a share of the time.
+        ``is_complete``: whether its diagnostics must be complete. If diagnostics are
+        not computed while points move, the next frames become longer, up to 2 s, where
+        snapshots take more than 2 % of the time.
         """
         begun = time.perf_counter()
         snapshot = self._make_snapshot(is_complete)

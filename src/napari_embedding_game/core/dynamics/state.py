@@ -77,7 +77,10 @@ class Layouts:
     """The minimised energy; None where each state has its energy."""
 
     def energy(self, state: State) -> float:
-        """Return the state's energy, or compute it from the objective."""
+        """Return the state's energy; where it is None, compute it from the objective.
+
+        A function in its place is called.
+        """
         if state.energy is not None:
             return state.energy() if callable(state.energy) else state.energy
         assert self.objective is not None

@@ -56,7 +56,11 @@ def _make_numba_type(function: PairFunction, _context: Any) -> PairFunctionType:
 
 
 def _digest_formulas(function_class: type[PairFunction]) -> str:
-    """Return 12 hexadecimal digits of a class's methods and of the compiler modules."""
+    """Return 12 hexadecimal digits of a class's methods and of the compiler modules.
+
+    The digits change with the bytecode of a method, also an inherited one, and with the
+    text of this module and of :mod:`simd`.
+    """
     digest = hashlib.sha256(f"{function_class.__module__}".encode())
     for module in (simd.__file__, __file__):
         digest.update(Path(module).read_bytes())
@@ -70,7 +74,10 @@ def _digest_formulas(function_class: type[PairFunction]) -> str:
 
 
 def _make_pair_intrinsic(method_name: str) -> Callable[..., Any]:
-    """Return the intrinsic that calls a pair function's ``value`` or ``slope``."""
+    """Return a numba intrinsic (function, s) that calls a method of a pair function.
+
+    ``method_name``: "value" or "slope"; ``s``: squared distances.
+    """
 
     def type_intrinsic(context, function, s):
         def formula(numbers):

@@ -31,7 +31,10 @@ Real = NDArray[np.floating]
 
 @cache
 def _factorize_length(n: int) -> tuple[int, ...]:
-    """Return the factors 4, 2, 3 and 5 of a length without other prime factors."""
+    """Return the factors 4, 2, 3 and 5 of a length, the fours first.
+
+    Other prime factors, which a length must not have, are left out.
+    """
     factors = []
     for p in (4, 2, 3, 5):
         while n % p == 0 and n > 1:
@@ -44,7 +47,10 @@ def _factorize_length(n: int) -> tuple[int, ...]:
 def _factorize_and_make_twiddles(
     n: int, dtype: np.dtype[np.floating]
 ) -> tuple[Any, Real]:
-    """Return the factors of n, and the cosines and sines of -2 pi j / n, (2, n)."""
+    """Return the factors of n, (m,) int64, and the twiddles of n, (2, n).
+
+    Twiddles are the cosines and the sines of -2 pi j / n, of type ``dtype``.
+    """
     quarters = 4 * np.arange(n)
     angles = np.stack(
         [(angle + 2 * n) % (4 * n) - 2 * n for angle in (quarters, quarters + n)]
@@ -213,7 +219,9 @@ def _butterfly_5(source, target, begin, step, end, count, twiddles, at, zero):
 def _transform_batch(a, b, n, factors, twiddles):
     """Transform ``WIDTH`` lines of n complex numbers in ``a`` (2, n WIDTH).
 
-    Return the array with the result, ``a`` or ``b``; both are overwritten.
+    ``b`` is scratch of the same shape. Return the array with the result, ``a`` or
+    ``b``; both are overwritten. The numbers at one position of all lines are
+    consecutive.
     """
     stride, length, zero = 1, n, broadcast(a.dtype.type(0), _LANES)
     for radix in factors:
@@ -312,7 +320,8 @@ def _convolve_second_axis(begin, end, planes, transfer, factors, twiddles):
 def _transform_real_rows(begin, end, grid, spectrum, factors, twiddles):
     """Write the spectra of rows of ``grid`` (R, C), padded with zeros, to ``spectrum``.
 
-    Two rows are one complex line; ``begin`` and ``end`` count batches of ``WIDTH``.
+    ``spectrum`` (2, R, n // 2 + 1) for n twiddles, to which rows are padded. Two rows
+    are one complex line; ``begin`` and ``end`` count batches of ``WIDTH`` lines.
     """
     (n_rows, n_columns), n = grid.shape, twiddles.shape[1]
     n_lines = (n_rows + 1) // 2
@@ -381,7 +390,8 @@ def _invert_real_rows(begin, end, spectrum, grid, scale, factors, twiddles):
 def forward_transform(grid: Real) -> Real:
     """Return the spectrum of a real grid (rows, layers, columns), in the grid's type.
 
-    Sides have no prime factors but 2, 3 and 5, as ``scipy.fft.next_fast_len`` returns.
+    The spectrum is (2, rows, layers, columns // 2 + 1). Sides have no prime factors but
+    2, 3 and 5, as ``scipy.fft.next_fast_len`` returns.
     """
     rows, layers, columns = grid.shape
     spectrum = np.zeros((2, rows, layers, columns // 2 + 1), grid.dtype)
@@ -432,7 +442,10 @@ def convolve_with_kernel(
 
 
 def _transform_rows_and_layers(spectrum: Real, is_inverse: bool) -> None:
-    """Transform a spectrum along layers and rows, in place."""
+    """Transform a spectrum along layers and rows, in place, without scaling.
+
+    Axes of length 1 are skipped.
+    """
     _, rows, layers, columns = spectrum.shape
     for n, inner in ((layers, columns), (rows, layers * columns)):
         if n > 1:

@@ -95,7 +95,10 @@ def find_corner_and_splines(row_position, layer_position, column_position, n_lay
 
 @njit(**_INLINED)
 def _grid_position(points, i, low, spacing, layers):
-    """Return the position of point i on the grid: row, layer, column, as floats."""
+    """Return the position of point i on the grid: row, layer, column, as floats.
+
+    In the plane the layer is 0.
+    """
     row, column = (points[i, 0] - low[0]) / spacing, (points[i, 1] - low[1]) / spacing
     if len(layers) == 1:
         return row, type(row)(0), column
@@ -154,7 +157,8 @@ def spread_points(
     """Add the mass of points in bands of one ``parity`` to the nodes of ``grid``.
 
     ``order`` (N,): indices of points sorted by band; ``starts`` (bands + 1,): where
-    each band begins in ``order``; ``begin`` and ``end`` count the bands of the parity.
+    each band begins in ``order``; ``begin`` and ``end`` count the bands of the parity,
+    0 for even and 1 for odd bands. Each point has mass 1.
     """
     for band_pair in range(begin, end):
         band = parity + 2 * band_pair
@@ -196,8 +200,9 @@ def write_row_dot_products(begin, end, grid, potential, sums):
 def interpolate_potential(corner_and_splines, potential, n_deep):
     """Return the potential at a point, and its slopes along rows, layers and columns.
 
-    ``corner_and_splines``: see :func:`find_corner_and_splines`; ``n_deep``: 1 or
-    ``WIDTH`` layers.
+    Slopes are per unit of the grid. ``corner_and_splines``: see
+    :func:`find_corner_and_splines`; ``potential`` (rows, layers, columns): at the
+    nodes; ``n_deep``: 1 or ``WIDTH`` layers.
     """
     (row, layer, column), splines = corner_and_splines
     (down, steep_down), (deep, steep_deep), (across, steep_across) = splines
@@ -216,7 +221,10 @@ def interpolate_potential(corner_and_splines, potential, n_deep):
 
 @njit(**_INLINED)
 def _sum_shifted_products(a, b):
-    """Return the sums over j of a_j b_(j + m), for m = 0 to 3."""
+    """Return the four sums over j of a_j b_(j + m), for m = 0 to 3.
+
+    ``a`` and ``b`` have four numbers, or lanes, each.
+    """
     return (
         a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3],
         a[0] * b[1] + a[1] * b[2] + a[2] * b[3],
@@ -249,7 +257,10 @@ def _spline_overlaps(t, one):
 
 @njit(**_INLINED)
 def _sum_near_row(weights, near, a, c):
-    """Return the sum of row (a, c) of ``near``, weighted by four ``weights``."""
+    """Return the sum of ``near[a, c]``, (4,), weighted by four ``weights``.
+
+    Weights may be lanes.
+    """
     return (
         weights[0] * near[a, c, 0]
         + weights[1] * near[a, c, 1]

@@ -195,7 +195,10 @@ class Potential:
 
     @cached_property
     def total(self) -> float:
-        """The sum of the kernel over all pairs i != j."""
+        """The sum of the kernel over all pairs i != j, computed when first read.
+
+        Each pair counts twice, as i, j and as j, i.
+        """
         rows = np.empty(len(self.nodes))
         loop, work = mesh_loops.write_row_dot_products, self.nodes.size
         run_blocks(loop, len(rows), work, self._mass, self.nodes, rows)
@@ -279,8 +282,9 @@ class Mesh:
     ) -> Potential | SplitPotential:
         """Return the potential of ``points`` (N, d), on a grid around them.
 
-        Islands of points have separate grids where a common grid would be too coarse.
-        Raises InputError if positions are not finite.
+        Islands of points have separate grids where a common grid would be too coarse;
+        their forces on one another are then left out. A former potential of this mesh
+        becomes invalid. Raises InputError if positions are not finite.
         """
         ends = self._find_extent(points)
         if (ends[1] - ends[0]).max() > max_fine_span(points.shape[1]):

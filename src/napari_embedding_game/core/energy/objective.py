@@ -170,7 +170,8 @@ class Objective:
     def landmark_gradient(self, points: Tensor, landmarks: Tensor) -> Tensor:
         """Return the gradient of the game's bound (Eq. 3) in the landmarks, (L, d).
 
-        The bound is of a sample of the points, by the kernel of the game.
+        The bound is of this step's sample of the points, and has the kernel of the game
+        whatever the method is.
         """
         s_yz, _, pull = self.forces.repulsion_between(
             self._sample_points(points), landmarks, KERNELS["cauchy"]
@@ -253,7 +254,10 @@ class Objective:
         landmarks: Tensor,
         sums: Sums | PotentialSums | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the energy's gradients in y and in z; ``sums`` are overwritten."""
+        """Return the energy's gradients (N, d) in y and (L, d) in z.
+
+        ``sums``: of ``compute_sums(y, z)``, if known; they are overwritten.
+        """
         sums = sums or self.compute_sums(points, landmarks)
         slope = self.repulsion * self._aggregate_slope(sums)
         return sums.energy_gradient(slope), slope * sums.landmark_gradient
@@ -261,7 +265,7 @@ class Objective:
     def energy_and_gradients(
         self, points: Tensor, landmarks: Tensor
     ) -> tuple[float, Tensor, Tensor]:
-        """Return the energy, its gradient in y and its gradient in z."""
+        """Return the energy, its gradient (N, d) in y and its gradient (L, d) in z."""
         sums = self.compute_sums(points, landmarks)
         return self.energy(points, landmarks, sums), *self.gradients(
             points, landmarks, sums
@@ -298,7 +302,8 @@ class Objective:
         """Return the repulsion field of ``sources`` under this energy's aggregate.
 
         ``gain``: derivative of S by the sum over the sources; ``share``: see
-        ``RepulsionField.self_share``.
+        ``RepulsionField.self_share``. Under a logarithm S is computed from ``points``
+        and ``landmarks``.
         """
         if self.aggregate == "sum":
             return RepulsionField(sources, self.repulsion * gain, 0.0, share)
@@ -419,7 +424,11 @@ methods.OBJECTIVES.update(
 
 
 def find_nearest_landmarks(points: Points, landmarks: Points) -> NDArray[np.int32]:
-    """Return the index of each point's nearest landmark (Eq. 7), (N,) int32."""
+    """Return the index of each point's nearest landmark (Eq. 7), (N,) int32.
+
+    ``points`` (N, d) and ``landmarks`` (L, d) are of one type. Of landmarks at the same
+    distance the first is taken.
+    """
     labels, work = np.empty(len(points), np.int32), len(points) * len(landmarks)
     run_blocks(
         pair_loops.write_nearest_landmarks,

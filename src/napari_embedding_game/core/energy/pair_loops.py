@@ -127,9 +127,9 @@ def write_row_repulsion(
 ):
     """Return sum_j w_ij k(|y_i - z_j|^2) of point i; write its gradients in y_i and z.
 
-    The sum is over the first ``count`` z.  d/dy_i is written to ``gradient[i]`` of (N,
-    d), d/dz_j is added to ``source_gradient`` (d, M) unless None.  ``weights`` (N, M);
-    None is 1.
+    The sum is over the first ``count`` of the ``sources`` z. The gradient in y_i is
+    written to row i of ``gradient`` (N, d); the gradient in z is added to
+    ``source_gradient`` (d, M) unless that is None. ``weights`` (N, M): w, None is 1.
     """
     last = points.shape[1] - 1
     # On a plane the third coordinate is not used.
@@ -181,7 +181,11 @@ def _add_shifted_repulsion(kernel, begin, end, shift, points, gradient):
 
 @njit(**LANE_LOOP)
 def _sum_block_values_and_slopes(function, begin, end, zero, squared, weights, u):
-    """Return the sums of w f(s + u) and w f'(s + u) from ``begin`` to ``end``."""
+    """Return the float64 sums of w f(s + u) and w f'(s + u) from begin to end.
+
+    s: ``squared``, w: ``weights``; ``zero``: lanes of zeros, whose number divides ``end
+    - begin``.
+    """
     value = slope = to_float64(zero)
     for at in range(begin, end, len(zero)):
         lifted = load(squared, (at,), zero) + u
@@ -211,9 +215,9 @@ def sum_values_and_slopes(function, squared, weights, height_squared):
 
 @njit(**OPTIONS)
 def write_attraction_gradient(begin, end, attraction, edges, points, gradient):
-    """Write rows ``begin`` to ``end`` of the gradient of the attraction, (N, d).
+    """Write rows ``begin`` to ``end`` of the attraction's gradient to ``gradient``.
 
-    The attraction is the sum over directed edges of w f.
+    The attraction is the sum over directed edges of w f; ``gradient``: (N, d).
     """
     indptr, indices, weights = edges
     zero = points.dtype.type(0)
@@ -267,9 +271,9 @@ def write_landmark_repulsion(
 ):
     """Write sum_ia k(|y_i - z_a|^2) for chunks of points, and its gradients.
 
-    The gradient in y is written to ``gradient`` (N, d), the gradient in z is added to
-    ``landmark_gradients`` (chunks, d, L), the sums are written to ``sums`` (chunks,)
-    float64.
+    ``begin`` and ``end`` count chunks. The gradient in y is written to ``gradient`` (N,
+    d), the gradient in z is added to ``landmark_gradients`` (chunks, d, L), the sums
+    are written to ``sums`` (chunks,) float64.
     """
     for c in range(begin, end):
         total = 0.0
@@ -301,7 +305,10 @@ def write_nearest_landmarks(begin, end, points, landmarks, labels):
 
 @njit(**OPTIONS)
 def write_squared_distances(i, points, landmarks, squared):
-    """Write the squared distances of point i to all landmarks to ``squared`` (L,)."""
+    """Write the squared distances of point i to all ``landmarks`` (d, L).
+
+    They are written to ``squared`` (L,).
+    """
     squared[:] = 0
     for c in range(landmarks.shape[0]):
         x, row = points[i, c], landmarks[c]
@@ -336,12 +343,12 @@ def write_all_pair_repulsion(
     partner_gradient,
     sums,
 ):
-    """Write the sum of k over pairs j < i of points, in chunks, and its gradient.
+    """Write the sum of w k over pairs j < i of points, in chunks, and its gradient.
 
     The gradient in y_i is written to ``gradient`` (N, d), the gradient in y_j to
-    ``partner_gradient`` (chunks, d, N); add up both.  Chunk c has
+    ``partner_gradient`` (chunks, d, N); the whole gradient is their sum. Chunk c has
     the i from ``chunk_rows[c]`` to ``chunk_rows[c + 1]``; ``columns`` (d, N) are the
-    points again; ``pair_weights`` (N, N), None is 1.
+    points again; ``pair_weights`` (N, N): w, None is 1.
     """
     for c in range(begin, end):
         partner_gradient[c, :, : chunk_rows[c + 1]] = 0
@@ -366,7 +373,8 @@ def write_partner_repulsion(begin, end, kernel, shifts, points, gradient, sums):
 
     ``gradient`` (d, N) and ``points`` (d, 2 N) are in the order of
     :data:`torch_forces.Pairs`; ``points`` has all points twice, so that shifted indices
-    need no modulo.  Each pair is counted once in ``sums`` (chunks,).
+    need no modulo. Each pair is counted once in ``sums`` (chunks,), and moves both of
+    its points.
     """
     n = gradient.shape[1]
     for c in range(begin, end):

@@ -51,9 +51,9 @@ def compute_labels_and_pressure(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return each point's nearest landmark (Eq. 7), (N,), and its pressure, (N,).
 
-    Pressure is in units of the map, 0 for points without pressure.  Of more than
-    ``MAX_POINTS`` points (``MAX_ON_THE_MOVE`` if not at rest) it is NaN, unless
-    landmarks repel the points.
+    Pressure is in units of the map, 0 for points without pressure. Of more than
+    ``MAX_POINTS`` points (``MAX_ON_THE_MOVE`` if not at rest) it is NaN for all points,
+    unless landmarks repel the points.
     """
     forces = objective.forces
     positions = np.ascontiguousarray(tensor_to_array(points))
@@ -184,10 +184,10 @@ def _write_pressures(
 ):
     """Write the pressure of the points ``first`` to ``last`` to ``heights`` (N,).
 
-    ``points`` (N, d) are repelled by ``sources`` (d, M); ``pair_functions``:
-    attraction and kernel; ``own_sources_and_share``: each point's own source (N,), and
-    the share of the point in that source, which is subtracted; ``strength_and_base``:
-    those of the :class:`objective.RepulsionField`.
+    ``points`` (N, d) are repelled by ``sources`` (d, M); ``pair_functions``: attraction
+    and kernel; ``pair_weights`` (N, M), None is 1; ``own_sources_and_share``: each
+    point's own source (N,), and the share of the point in that source, which is
+    subtracted; ``strength_and_base``: those of the :class:`objective.RepulsionField`.
     """
     attraction, kernel = pair_functions
     indptr, indices, weights = edges

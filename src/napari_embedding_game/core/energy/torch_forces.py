@@ -78,7 +78,10 @@ class TorchMesh:
         return total, by_axis.to(points.dtype)
 
     def _load_grid(self, grid: Grid) -> Tensor:
-        """Copy a grid to the device, unless done before; return its ``near`` there."""
+        """Return the grid's ``near`` on the device; copy the grid there if it is new.
+
+        Only the last grid is kept on the device.
+        """
         if grid is not self._grid:
             is_single = grid.dtype == np.float32
             kind = torch.float32 if is_single else most_precise_dtype(self._device)

@@ -34,7 +34,10 @@ class Coordinates:
     random_state: int
 
     def compute_reduced_rows(self) -> NDArray[np.float32]:
-        """Return all rows, or their first 100 principal components if D > 100."""
+        """Return all rows, (N, D), or their first 100 principal components if D > 100.
+
+        float32; rows are centred and in the unit of :class:`Rows`.
+        """
         metric = self.metric if self.metric in SEARCHED else "euclidean"
         rows = Rows(self.X, metric)
         if rows.shape[1] <= MAX_COORDINATES:

@@ -83,8 +83,10 @@ def build_group_graph(
 ) -> GroupGraph:
     """Return the graph between groups of nodes: weights summed in float64.
 
-    The result is in compressed rows: indptr (G + 1,), groups, weights.  Edges inside a
-    group are summed on the diagonal.  Columns of a row are not sorted.
+    The graph of N nodes is given by ``indptr``, ``indices`` and ``weights``; ``groups``
+    (N,): group of each node. The result is in compressed rows: indptr (G + 1,), groups,
+    weights. Edges inside a group are summed on the diagonal. Columns of a row are not
+    sorted.
     """
     # Groups are summed one by one in a single row of sums, so that no more memory is
     # used than the result takes.
@@ -141,9 +143,10 @@ def _write_group_rows(
 ):
     """Write the rows of the group graph from group ``first`` on.
 
-    Returns the first group whose row has no room left in ``found``, or the number of
-    groups.  Scratch arrays of one number per group: ``row`` of zeros, ``seen_by`` of
-    numbers below 0.
+    Written are ``found_indptr`` (G + 1,), ``found`` (columns) and ``sums``. The nodes
+    of group g are ``nodes[begins[g] : begins[g + 1]]``. Scratch arrays of one number
+    per group: ``row`` of zeros, ``seen_by`` of numbers below 0. Returns the first group
+    for whose row ``found`` might be too short, or the number of groups.
     """
     n_groups = row.shape[0]
     for group in range(first, n_groups):

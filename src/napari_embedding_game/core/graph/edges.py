@@ -183,7 +183,10 @@ def _symmetrise_weights(
 def to_directed_matrix(
     graph: NeighborGraph, weights: NDArray[np.floating]
 ) -> sparse.csr_matrix:
-    """Return the weights (N, K) of a graph's pairs as a sparse matrix (N, N)."""
+    """Return the weights (N, K) of a graph's pairs as a sparse matrix (N, N).
+
+    Entry (i, j) is the weight that row i gives its neighbour j; other entries are 0.
+    """
     n, k = graph.indices.shape
     indptr = np.arange(0, n * k + 1, k)
     return sparse.csr_matrix(

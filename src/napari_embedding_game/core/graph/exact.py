@@ -31,7 +31,10 @@ _RANKED = 2_048
 
 
 def run_in_chunks(job: Callable[[int, int], object], n: int, step: int) -> None:
-    """Call ``job(begin, end)`` in threads, for chunks of ``step`` out of range(n)."""
+    """Call ``job(begin, end)`` in threads, for chunks of ``step`` out of range(n).
+
+    The last chunk may be shorter.
+    """
 
     def run_chunks(begin: int, end: int) -> None:
         for i in range(begin, end):
@@ -49,7 +52,7 @@ def find_exact_neighbors(
     """Return the ``k`` rows nearest to each query, among all rows but the query.
 
     The queries are the rows with numbers ``ids`` (Q,), or ``queries`` (Q, D), for which
-    ``ids`` are -1.
+    ``ids`` are -1, so that no row is left out.
     """
     n, at_once = len(rows), min(_AT_ONCE, max(1, MAX_DENSE // rows.shape[1]))
     step = min(_QUERIES, at_once)

@@ -92,10 +92,10 @@ def leaf_search(
 def split_into_lists(
     rows: NDArray[np.float32],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Split rows (N, D) into lists of near rows.
+    """Split rows (N, D) into lists of near rows, of at most 512 rows each.
 
     Returns the row numbers in the order of the lists (N,), and where each list begins
-    (M + 1,).
+    (M + 1,). At most 256 rows are one list in their order.
     """
     order = np.arange(len(rows), dtype=np.int32)
     bounds = _halve_long_lists(rows, order, np.array([0, len(rows)]), _MAX_LEAF)
@@ -138,7 +138,11 @@ def _halve_long_lists(
 def mean_rows_of_lists(
     rows: NDArray[np.float32], bounds: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Return the mean row of each list (M, D) float32; ``rows`` in the lists' order."""
+    """Return the mean row of each list, (M, D) float32.
+
+    ``rows`` (N, D) are in the order of the lists; ``bounds`` (M + 1,): where they
+    begin.
+    """
     means = np.empty((len(bounds) - 1, rows.shape[1]), np.float32)
     write = search_loops.write_mean_rows
     run_blocks(write, len(means), SEARCH_WORK, rows, bounds, means)
@@ -151,6 +155,7 @@ def _find_near_lists(
     """Return the lists' mean rows (M, D), and numbers of near lists (M, count).
 
     The first near list of each list is the list itself, then the nearest come.
+    ``count`` is lowered to the number of lists.
     """
     means = mean_rows_of_lists(rows, bounds)
     ids = np.arange(len(means), dtype=np.int32)
@@ -185,8 +190,9 @@ def _improve_by_neighbors_of_neighbors(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.uint8]]:
     """Run a round of NN-descent: compare each row with its neighbours' neighbours.
 
-    Returns the nearest rows found so far, their squared distances, and 1 where a
-    neighbour is new, (N, k) each.
+    Arguments are the result of the round before, which is not changed. Returns the
+    nearest rows found so far, their squared distances, and 1 where a neighbour is new,
+    (N, k) each.
     """
     n, k = indices.shape
     width = min(k, max(15, k // 3))

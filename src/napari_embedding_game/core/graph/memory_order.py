@@ -19,10 +19,10 @@ POINTS_PER_BIN = 1024
 
 
 def memory_order(layout: NDArray[np.floating]) -> NDArray[np.intp]:
-    """Return the order that sorts points of a layout (N, d) bin by bin.
+    """Return the order (N,) that sorts points of a layout (N, d) bin by bin.
 
     Bins are strips along the first axis, in each of which points are sorted along the
-    second axis.  Below ``MIN_POINTS`` the order is unchanged.
+    second axis. Below ``MIN_POINTS`` points the order is unchanged.
     """
     n = len(layout)
     return (
@@ -45,7 +45,11 @@ def order_points_by_group(
 
 
 def _sort_by_strip(layout: NDArray[np.floating], n_bins: float) -> NDArray[np.intp]:
-    """Return the order of about sqrt(n_bins) strips, each sorted by the second axis."""
+    """Return the order of points by strip, and inside a strip by the second axis.
+
+    About sqrt(n_bins) strips along the first axis of ``layout`` (N, d) have equally
+    many points each.
+    """
     n = len(layout)
     rank = np.empty(n, np.intp)
     rank[np.argsort(layout[:, 0], kind="stable")] = np.arange(n)

@@ -128,8 +128,8 @@ def knn_graph(
     Raises
     ------
     InputError
-        Fewer than ``n_neighbors + 1`` rows, all rows the same, an unknown metric, or
-        distances beyond single precision.
+        Fewer than ``n_neighbors + 1`` rows, all rows the same, an unknown metric,
+        undefined distances, or distances that single precision cannot hold.
     """
     validate_row_count(X.shape[0], n_neighbors)
     if sparse.issparse(X):
@@ -153,7 +153,8 @@ def knn_graph(
 def choose_search(X: Any, metric: str) -> Search:
     """Return the search of the module's table for the rows' size and the metric.
 
-    InputError: no library knows the metric, or a Python function has too many rows.
+    No row is compared. InputError: no library knows the metric, or a Python function
+    has too many rows.
     """
     (n_points, n_dims), is_sparse = X.shape, sparse.issparse(X)
     if metric in SEARCHED and not (is_sparse and _is_library_faster(X)):
@@ -187,9 +188,9 @@ def choose_search(X: Any, metric: str) -> Search:
 
 
 def _choose_search_for_callable(n_points: int, metric: Any) -> Search:
-    """Return "brute" for few rows and "descent" for a compiled function of two rows.
+    """Return "brute" for at most 5,000 rows, else "descent" for a compiled function.
 
-    InputError: many rows and a function that numba has not compiled.
+    InputError: more rows and a function that numba has not compiled.
     """
     if n_points <= BRUTE_ROWS:
         return "brute"
@@ -223,7 +224,8 @@ def _estimate_exact_work(X: Any) -> float:
 def validate_row_count(n_points: int, n_neighbors: int) -> None:
     """Raise :class:`InputError` unless every row can have ``n_neighbors`` neighbours.
 
-    The estimator lowers ``n_neighbors`` with a warning instead.
+    A row is no neighbour of itself. The estimator lowers ``n_neighbors`` with a warning
+    before, so that only other callers get this error.
     """
     if n_points <= n_neighbors:
         raise InputError(
@@ -402,7 +404,11 @@ def _search_by_pynndescent(
 
 @contextmanager
 def explain_metric_errors(metric: str) -> Iterator[None]:
-    """Turn a library's errors about a metric or its rows into :class:`InputError`."""
+    """Turn a library's errors about a metric or its rows into :class:`InputError`.
+
+    These are ValueError, TypeError and KeyError inside the ``with`` block; numpy's
+    warnings of overflow and invalid values are silent there.
+    """
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             yield

@@ -14,7 +14,10 @@ _BLOCK = 1_024
 
 
 def validate_distances(distances: Any) -> None:
-    """Raise :class:`InputError` unless the matrix is square, without values below 0."""
+    """Raise :class:`InputError` unless the matrix is square, without values below 0.
+
+    ``distances``: a dense or sparse matrix. NaN and symmetry are not checked.
+    """
     n_rows, n_columns = distances.shape
     if n_rows != n_columns:
         raise InputError(

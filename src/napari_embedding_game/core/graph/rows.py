@@ -79,7 +79,10 @@ class Rows:
         return self.convert(self._X[rows])
 
     def convert(self, X: Any) -> NDArray[np.float32]:
-        """Return other rows (Q, D) centred, scaled and rounded as these rows are."""
+        """Return other rows (Q, D) centred, scaled and rounded as these rows are.
+
+        Values too large for float32 become infinite.
+        """
         ready = np.empty((X.shape[0], self.shape[1]), np.float32)
         step = max(1, min(_BLOCK, _BLOCK_NUMBERS // self.shape[1]))
         for begin in range(0, len(ready), step):
@@ -135,9 +138,9 @@ class Rows:
 
 
 def sum_duplicate_entries(X: Any) -> Any:
-    """Return a sparse matrix whose entries are sorted, duplicates summed.
+    """Return a sparse matrix with sorted entries, and duplicates summed.
 
-    ``X`` is not changed; it is returned where it has that form.
+    ``X`` is not changed; it is returned itself where it has that form.
     """
     if not X.has_canonical_format:
         X = X.copy()
@@ -171,9 +174,11 @@ def have_nonzero_values(X: Any) -> NDArray[np.bool_]:
 def centre_for_library(X: Any, metric: str) -> Any:
     """Return rows near enough to 0 for a library's squared distances.
 
-    Dense float64 rows are centred (for "euclidean" also scaled and rounded to float32)
-    where the metric depends on differences alone; all other rows are returned
-    unchanged.  Only float64 can lie so far from 0 that squares lose the differences.
+    Only float64 can lie so far from 0 that squares lose the differences, so that sparse
+    rows and other types are returned unchanged. Under "euclidean" float64 rows are
+    centred, scaled and rounded to float32. Under other metrics of differences they are
+    centred if they lie more than 1,000 widths from 0; under all others they are
+    unchanged.
     """
     if sparse.issparse(X) or X.dtype != np.float64:
         return X

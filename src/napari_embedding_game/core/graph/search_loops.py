@@ -110,7 +110,8 @@ def _add_products_of_pair(a, b, others, filled, s, t):
 def insert_sorted(indices, distances, index, distance):
     """Insert an entry into a list sorted by distance, in place; drop its last entry.
 
-    Of entries at the same distance the lower index comes first.
+    Of entries at the same distance the lower index comes first. The caller checks that
+    the entry is nearer than the last one.
     """
     at = distances.shape[0] - 1
     while at > 0 and (
@@ -200,7 +201,8 @@ def _has_rough_scores(query, squared):
 def have_rough_scores(queries, squared):
     """Return for each query whether its neighbours are too close for scores, (Q,) bool.
 
-    ``squared`` (Q, k): squared distances of the nearest rows found.
+    ``squared`` (Q, k): squared distances of the nearest rows found. It is also true of
+    queries so long that squares may be infinite.
     """
     is_lost = np.empty(len(queries), np.bool_)
     for q in range(len(queries)):
@@ -225,7 +227,9 @@ def _keep_if_nearer(query, row, number, indices, squared):
 def keep_nearest_by_differences(queries, excluded, rows, first, indices, squared):
     """Insert the rows nearest to each query into its list, by squared distances.
 
-    As :func:`keep_nearest_by_scores`, with all ``rows``, numbered from ``first`` on.
+    Query q is compared with all ``rows``, numbered from ``first`` on, but for row
+    ``excluded[q]``. The sorted lists ``indices`` and ``squared`` (Q, k) are updated in
+    place.
     """
     for q in range(len(queries)):
         for j in range(len(rows)):
@@ -404,7 +408,10 @@ def halve_lists(begin, end, rows, members, begins, ends):
 
 @njit(**CHECKED)
 def write_mean_rows(begin, end, rows, bounds, out):
-    """Write the mean row of lists begin to end to ``out`` (M, D)."""
+    """Write the mean row of lists begin to end to ``out`` (M, D).
+
+    List m has the ``rows`` from ``bounds[m]`` to ``bounds[m + 1]``, at least one.
+    """
     for at in range(begin, end):
         out[at] = 0
         for i in range(bounds[at], bounds[at + 1]):
@@ -521,7 +528,8 @@ def write_reverse_neighbors(begin, end, begins, entries, squared, is_new, revers
 def _encode_neighbor(indices, is_new, reverse, i, p):
     """Return the p-th neighbour of row i as 2 j + is_new, or -1 for no row.
 
-    The ``width`` nearest neighbours come first, then the reverse neighbours.
+    The nearest neighbours come first, as many as ``reverse`` has columns, then the rows
+    of ``reverse[i]``.
     """
     width = reverse.shape[1]
     if p < width:
@@ -535,9 +543,10 @@ def search_neighbors_of_neighbors(
 ):
     """Write the nearest of each row's neighbours and its neighbours' neighbours.
 
-    A round of NN-descent (Dong and others, 2011) in both directions of edges.  Pairs
-    over two old edges were compared in an earlier round and are skipped.  Written are
-    ``nearer`` and ``distances`` (N, k), and ``is_added``, 1 where a neighbour is new.
+    A round of NN-descent (Dong and others, 2011) in both directions of edges. Pairs
+    over two old edges were compared in an earlier round and are skipped. Written are
+    ``nearer`` and ``distances`` (N, k), and ``is_added``, 1 where a neighbour was not
+    in ``indices``. ``reverse``: see :func:`write_reverse_neighbors`.
     """
     k, width = indices.shape[1], reverse.shape[1]
     seen = np.full(len(rows), -1, np.int32)  # the row last compared with each row

@@ -89,7 +89,10 @@ def _sample_normal(
 
 
 def _scale_to_unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the layout centred, each dimension of variance 1, or 0 if constant."""
+    """Return the layout (N, d) centred, each dimension of variance 1.
+
+    A dimension that is constant, but for rounding, becomes 0.
+    """
     least = _NO_WIDTH * np.abs(layout).max()
     layout = layout - layout.mean(axis=0)
     spread = layout.std(axis=0)
@@ -104,10 +107,11 @@ def _spectral_layout(
     """Return the Laplacian eigenmap by iterating (y + D^-1 W y) / 2, (N, n_components).
 
     1. Weights below 0 become 0.
-    2. Few points are iterated at once; all components of the graph in the same loop.
-    3. Of many points groups of neighbours are iterated first.  Points start on their
+    2. At most 20,000 points are iterated at once; all components of the graph in the
+       same loop.
+    3. Of more points groups of neighbours are iterated first.  Points start on their
        group and are smoothed in an order in which groups lie together in memory.
-    4. Components are arranged side by side.
+    4. If there are several components, they are arranged side by side.
     """
     if len(edges.weights) and edges.weights.min() < 0:
         edges = replace(edges, weights=np.maximum(edges.weights, 0))
@@ -214,9 +218,9 @@ def _smooth_points(begin, end, indptr, indices, weights, degree, layout, moved):
 def _group_neighbors(indptr, indices, weights):
     """Group each point with neighbours; return the groups (N,) and their number.
 
-    A point whose neighbours have no group yet forms a group with all of them; each
-    remaining point joins the group of the neighbour with the heaviest edge (Vanek,
-    Mandel and Brezina, 1996).
+    A point forms a group with all its neighbours if neither it nor they have a group
+    yet; each remaining point joins the group of the neighbour with the heaviest edge
+    (Vanek, Mandel and Brezina, 1996).
     """
     n, n_groups = len(indptr) - 1, 0
     group = np.full(n, -1, np.int32)

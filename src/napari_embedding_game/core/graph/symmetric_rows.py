@@ -36,9 +36,9 @@ def join_directions(
 ) -> tuple[CompressedRows, float]:
     """Return the symmetric compressed rows of directed weights, and their sum.
 
-    ``indices`` and ``weights`` (N, K): neighbours of each row and their weights.  A
-    pair with the weights a and b has a + b in both directions, or a + b - a b where
-    ``takes_product``.  Weights of 0 are left out.
+    ``indices`` and ``weights`` (N, K): neighbours of each row and their weights. A pair
+    with the weights a and b has a + b in both directions, or a + b - a b where
+    ``takes_product``; without the reverse edge b is 0. Weights of 0 are left out.
     """
     n, k = indices.shape
     begins, entries = sort_entries_by_target(indices)
@@ -58,7 +58,10 @@ def join_directions(
 
 
 def permute_rows(rows: CompressedRows, order: NDArray[np.integer]) -> CompressedRows:
-    """Return rows whose row and column i is the former ``order[i]``."""
+    """Return rows whose row and column i is the former ``order[i]``.
+
+    ``rows`` are not changed; the columns of each row are sorted again.
+    """
     indptr, columns, weights = rows
     ranks = np.empty(len(order), np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
@@ -160,7 +163,10 @@ def _sort_in_ranges(begin, end, targets, n, shift, bounds, by_range, begins, ent
 
 @njit(**LOOP)
 def _sort_pairs(columns, weights, begin, end):
-    """Sort the entries begin to end, those of a row, by column, in place."""
+    """Sort the entries begin to end of ``columns``, and ``weights`` with them.
+
+    They are the entries of one row, sorted in place; equal columns may change places.
+    """
     for gap in _GAPS:
         for at in range(begin + gap, end):
             column, weight, to = columns[at], weights[at], at
@@ -219,7 +225,11 @@ def _join_rows(
 
 @njit(**LOOP)
 def _close_gaps(room, indptr, columns, values):
-    """Move rows from ``room[i]`` to ``indptr[i]``, in place."""
+    """Move rows from ``room[i]`` to ``indptr[i]``, in place, first row first.
+
+    ``columns`` and ``values`` keep their length; the entries after the last row are
+    left.
+    """
     for i in range(len(room)):
         to = np.int64(indptr[i])
         for at in range(room[i], room[i] + np.int64(indptr[i + 1]) - to):
