@@ -249,7 +249,9 @@ def replay(
     Raises
     ------
     DataError
-        The session has no run, or `adata` has other cells or another order.
+        The session has no run, or `adata` has another number of cells, other cells or
+        another order.  Cells without names, or none of whose names are in the session,
+        are taken to be in the order of the run.
     """
     saved = load_recorded_map(session)
     record, cells, names = saved.record, saved.dataset.obs.index, adata.obs_names

@@ -105,7 +105,8 @@ def play_rounds(
     """Play a round for each weight, and yield the actions of both players, (x, y).
 
     The loss of a player is the action of the other player.  ``prescient``: the player
-    that sees the other player's action of a round before it acts.
+    that sees the other player's action of a round before it acts; by default both
+    players see it afterwards.
     """
     if prescient == "x":
         yield from ((b, a) for a, b in play_rounds(y, x, weights, "y"))

@@ -20,7 +20,8 @@ _BLOCK_NUMBERS = 2**24
 def build_signed_edges(graph: NeighborGraph, X: Any) -> Edges:
     """Return the edges W + W^T - W^T W of rows (N, D), without the diagonal (Lemma 4).
 
-    W are the reconstruction weights.  Some weights of edges are below 0.
+    W are the reconstruction weights of each row by its neighbours in ``graph``.  Edges
+    hold twice the matrix, as their energy is half the sum.  Some weights are below 0.
     """
     matrix = to_directed_matrix(graph, reconstruction_weights(X, graph.indices))
     signed = matrix + matrix.T - matrix.T @ matrix

@@ -155,6 +155,7 @@ class LiftedEnergy:
     def _repulsion_slopes_and_sum(self, y: Points) -> tuple[Array, float]:
         """Return minus twice each point's slope of the kernels (N,), and the sum of k.
 
+        Slope and sum are weighted by the objective's repelling weights, if it has any.
         The sum is over all ordered pairs of different points of ``y`` (N, d).
         """
         forces, weights = self._objective.forces, self._objective.weights

@@ -142,7 +142,10 @@ def renumber_labels(labels: NDArray[np.int64]) -> int:
 
 @njit(**LOOP)
 def _renumber_labels(labels, new):
-    """Run :func:`renumber_labels`; ``new`` (largest label + 1,) is filled with -1."""
+    """Run :func:`renumber_labels` in place; return the number of labels.
+
+    ``new`` (largest label + 1,) is filled with -1 at first, and gets the new labels.
+    """
     n = 0
     for i in range(labels.shape[0]):
         label = labels[i]

@@ -75,9 +75,10 @@ def measure_kept_neighbors(
     """Return the share of each point's k neighbours that a second map keeps, (n,).
 
     A neighbour on the first map (N, d) is kept where it is among the ``wide`` times k
-    nearest on the second map (N, e), as similar points may change places.  For few
-    points k is smaller, so that chance keeps a quarter at most.  ``rows`` (n,): numbers
-    of the points to compare, all by default.
+    nearest on the second map (N, e), as similar points may change places.  k is
+    ``n_neighbors``, but smaller for few points, so that wide times k is at most a
+    quarter of the others and chance keeps a quarter at most.  ``rows`` (n,): numbers of
+    the points to compare, all by default.
     """
     n = len(first)
     rows = np.arange(n) if rows is None else rows

@@ -14,7 +14,8 @@ from napari_embedding_game.core.threads import LOOP
 def _compute_begins(count):
     """Return where the values of each column and group begin, and their total number.
 
-    ``count`` (columns, C): number of values; the places follow one another.
+    ``count`` (columns, C): number of values of each column and group, which follow one
+    another, column after column.  The begins are (columns, C).
     """
     begin = np.empty(count.shape, np.int64)
     at = 0

@@ -260,7 +260,10 @@ def _triplet_score(
 ) -> NDArray[np.float64]:
     """Return the share of each point's random pairs whose order the map keeps, (n,).
 
-    A pair is in order where the same point is nearer in the data and on the map.
+    The order is kept where the same point of the pair is nearer in the data and on the
+    map.  Each point has ``TRIPLETS_EACH`` pairs, without those of two equal points or
+    with the point itself; NaN where no pair is left.  ``in_data``, ``on_map`` (n, N):
+    distances to all points.
     """
     pairs = rng.integers(0, in_data.shape[1], (2, len(in_data), TRIPLETS_EACH))
     (first, second), (map_first, map_second) = (
@@ -277,7 +280,8 @@ def _share_of_same_group(
     """Return the share of each point's neighbours that are of its group, (n,).
 
     ``group`` (n, 1): code of the point; ``theirs`` (n, k): codes of its neighbours.
-    Neighbours without a group are not counted.
+    Neighbours of a code below 0 are not counted; NaN where none is counted, or the
+    point has no group.
     """
     return _share_of_counted(group == theirs, (group >= 0) & (theirs >= 0))
 

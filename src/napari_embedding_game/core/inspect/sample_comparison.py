@@ -132,14 +132,16 @@ def plan_sample_comparison(
 ) -> SampleDesign:
     """Decide which profiles are compared, and whether they are paired by sample.
 
-    Samples are paired where more of them are in both groups than in one, which are then
-    left out.  Otherwise all are compared without pairs: p-values are then too large
-    rather than too small, as a sample resembles itself.
+    - A sample has a profile in a group where it has at least ``MIN_CELLS`` rows there.
+    - Samples are paired where at least ``MIN_SAMPLES`` are in both groups, and more
+      than are in one group only.  Samples in one group only are then left out.
+    - Otherwise all profiles are compared without pairs: p-values are then too large
+      rather than too small, as a sample resembles itself.
 
     ``groups`` (N,): INSIDE, OUTSIDE, or -1 for rows of no group.  ``samples`` (N,):
-    name of the sample of each row, None or NaN where it is of none.
+    name of the sample of each row, None or NaN for no sample.
 
-    InputError: a group has fewer than 2 samples of 10 rows or more.
+    InputError: a group has fewer than ``MIN_SAMPLES`` samples of ``MIN_CELLS`` rows.
     """
     codes = pd.factorize(pd.Series(samples), sort=True)[0]
     n_codes = int(codes.max(initial=-1)) + 1

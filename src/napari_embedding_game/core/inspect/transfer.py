@@ -46,10 +46,11 @@ def vote_labels(
 def share_at_least_as_high(
     scores: NDArray[np.floating], reference: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return the share of reference scores at least as high as each score, (Q,).
+    """Return the share of reference scores that are at least as high as scores, (Q,).
 
-    The share is (1 + number at least as high) / (1 + number of reference scores), which
-    is never 0.  A row similar to the reference has a share below 0.01 once in a hundred
+    One is added to both numbers, (1 + number at least as high) / (1 + number of
+    reference scores), so that the share is never 0.  ``scores`` (Q,); ``reference``
+    (n,).  A row similar to the reference has a share below 0.01 once in a hundred
     times.
     """
     ascending = np.sort(np.asarray(reference))

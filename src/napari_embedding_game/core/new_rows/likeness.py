@@ -74,6 +74,7 @@ class ResidualScorer:
     ) -> NDArray[np.float64]:
         """Return the share of fitted rows that score at least as high, (n,), 0 to 1.
 
+        A small share says that a row is unlike the fitted rows; it is never 0.
         ``values`` (n, G): scaled expression of at most ``MAX_ROWS`` new rows, among
         which neighbours are searched; ``residuals`` (n, G): values that the components
         do not explain; ``depth`` (n,): number of genes found in each row.

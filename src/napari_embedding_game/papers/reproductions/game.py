@@ -69,7 +69,7 @@ def load_rows(inputs: Inputs, name: str) -> Any:
 
 
 def measure_tiling(layout: Map, landmarks: Map) -> dict[str, float]:
-    """Return the measures of a tiling: "empty", "far" and "evenness".
+    """Return the measures of a tiling: "empty", "far" and "evenness", each 0 to 1.
 
     ``layout`` (N, d), ``landmarks`` (L, d); :func:`compare_tilings` explains them.
     """

@@ -57,7 +57,10 @@ def load_digits_game_input(inputs: Inputs, count: int) -> GameInput:
 
 
 def make_swiss_roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
-    """Return random points of a rolled sheet (N, 3), and of the unrolled one (N, 2)."""
+    """Return random points of a rolled sheet (N, 3), and of the unrolled one (N, 2).
+
+    The first column of the unrolled sheet is the length along the roll, from 0.
+    """
     rng = np.random.default_rng(random_state)
     angle = rng.uniform(1.5 * np.pi, 4.5 * np.pi, n_points)
     height = rng.uniform(0, 10, n_points)
@@ -67,7 +70,10 @@ def make_swiss_roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
 
 
 def make_game_input(X: Any, settings: Settings) -> GameInput:
-    """Return the edges and the start layout of rows (N, D) by the settings."""
+    """Return the edges and the start layout of rows (N, D) by the settings.
+
+    The neighbours of the rows are searched first.
+    """
     return pipeline.make_edges_and_layout(
         pipeline.find_neighbors(X, settings), X, settings
     )

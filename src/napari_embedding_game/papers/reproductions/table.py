@@ -57,7 +57,7 @@ REPRODUCTIONS = {
 
 
 def find_reproduction(name: str) -> Reproduction:
-    """Return the reproduction with a name; DataError where there is none."""
+    """Return the reproduction with a name; DataError for an unknown name."""
     if name not in REPRODUCTIONS:
         raise DataError(
             f'There is no reproduction "{name}": choose one of '
