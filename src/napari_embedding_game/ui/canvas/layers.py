@@ -621,7 +621,7 @@ class MapLayers:
     def _add_landmarks_layer(self, n_landmarks: int) -> None:
         """Add a layer of landmarks in the middle of the box, to be moved later.
 
-        It is hidden beside blank points.
+        It is hidden beside blank points, and while landmarks are not to be shown.
         """
         layer = Points(
             np.tile(self._box_corners().mean(axis=0), (n_landmarks, 1)),

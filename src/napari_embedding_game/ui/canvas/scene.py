@@ -191,8 +191,9 @@ class MapScene(QObject):
     def move_map_beside_layers(self, event: object = None) -> None:
         """Move the map next to other layers, or to other displayed axes, if needed.
 
-        A moved map is rendered, and then its features are written and the camera is
-        fitted.
+        The session is told the present directions on the canvas.  A moved map is
+        rendered with its thumbnails, and soon its features are written and the camera
+        is fitted.
         """
         self._update_facing()
         if (

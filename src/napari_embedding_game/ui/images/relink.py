@@ -361,7 +361,10 @@ class RelinkPanel(LayerPanel):
         return next(gone, None)
 
     def _find_candidate_image(self) -> Image | None:
-        """Return the active, else the uppermost unlinked image that fits, or None."""
+        """Return the active or else uppermost unlinked image that fits the labels.
+
+        None where no image fits, or no labels are linked.
+        """
         linked, active = self._linked.current, self._viewer.layers.selection.active
         if linked is None:
             return None

@@ -125,9 +125,9 @@ class VisibleObjects:
 def find_visible_objects(
     viewer: napari.Viewer, session: Session, layers: LinkedLayers
 ) -> VisibleObjects | None:
-    """Return the visible objects of a session's dataset.
+    """Return the objects of a session's dataset with the projection of their labels.
 
-    None without linked labels, or while the labels are hidden.
+    None without linked labels or objects, or while the labels are hidden.
     """
     linked, dims = layers.current, viewer.dims
     objects = None if session.dataset is None else session.dataset.objects
