@@ -152,9 +152,10 @@ def _make_parser() -> argparse.ArgumentParser:
     def add_command(
         name: str, do: Any, words: str, *shared: _Parser, **files: str
     ) -> argparse.ArgumentParser:
-        """Add a command with its help, shared options and path arguments.
+        """Add a command with help, shared options and path arguments; return a parser.
 
-        ``do``: runs the command. ``files``: help of each path, by its name.
+        ``do``: function that runs the command.  ``words``: its help.  ``shared``:
+        parsers of shared options.  ``files``: help of each path, by its name.
         """
         kinds = {"description": words, "help": words, "parents": shared}
         made: argparse.ArgumentParser = commands.add_parser(name, **kinds)
