@@ -26,13 +26,14 @@ class Firmness:
     """What is known so far of the numbers of clusters of one moment."""
 
     merging: LandmarkMerge
-    """What they are cuts of."""
+    """The merge tree of the landmarks that is cut into clusters."""
     cuts: tuple[Cut, ...] = ()
-    """From ``MIN_CLUSTERS`` clusters on."""
+    """The measured cuts, from ``MIN_CLUSTERS`` clusters on."""
     suggested: tuple[int, ...] = ()
-    """Of a whole: the coarse and the fine one, or both in one."""
+    """Once complete: a coarse and a fine number of clusters, one number for both, or
+    () where no cut is firm."""
     is_complete: bool = False
-    """Whether nothing more will come."""
+    """Whether all cuts are measured."""
 
     def of(self, n_clusters: int) -> Cut | None:
         """Return the cut into ``n_clusters`` clusters; None where it is not known."""
@@ -103,6 +104,7 @@ def separation_job(
     first, second = (clustering.rows_in_cluster(cluster) for cluster in clusters)
 
     def find() -> Any:
+        """Measure the separation, holding the lock of all computing."""
         from napari_embedding_game.core.inspect.separation import measure_separation
 
         with COMPUTING:

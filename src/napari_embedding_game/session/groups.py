@@ -17,11 +17,12 @@ from napari_embedding_game.session.cluster_report import to_levels
 from napari_embedding_game.session.session import Session
 
 OTHERS = "all others"
-"""What a level is compared with where it is no other level."""
+"""The name of all other levels, with which a level can be compared."""
 MIN_ROWS = 3
-"""Points of a level in the selection, below which it is not offered."""
+"""Fewest selected points of a level that is offered for a comparison."""
 MIN_SAMPLES = 3
-"""Columns of two levels name conditions rather than samples, but by their name."""
+"""Fewest levels of a column of samples that is not named as one: two levels are more
+often conditions."""
 _CONDITION = re.compile(
     r"stim|treat|condition|time|(?<![a-z])(day|date)|tech|protocol|chemistry|assay"
     r"|platform|disease|diagnosis|status|genotype|group",
@@ -29,15 +30,18 @@ _CONDITION = re.compile(
 )
 """Names of what differs between samples, rather than of samples."""
 CELLS_A_SAMPLE = 10
-"""On average, below which a column names cells rather than samples."""
+"""Fewest points of a sample on average: a column of more levels names cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What the selected points are compared with.
+    """What the selected points are compared with: all others, a cluster or levels.
 
-    A cluster, or with a column not all of the selection is compared, but its points of
-    the first level with those of the second; None is every other one.  Else the rest.
+    - ``column`` "" and ``cluster`` None: all other points.
+    - ``cluster``: the points of the cluster of this id.
+    - ``column``: within the selection, points of the first of ``levels`` are compared
+      with those of the second; with None for the second, with those of all other
+      levels.
     """
 
     cluster: int | None = None

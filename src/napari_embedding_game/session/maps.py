@@ -87,7 +87,7 @@ class MapTree:
 
     @property
     def path(self) -> list[SavedMap]:
-        """The maps from the root of the tree to the open map."""
+        """The maps from the root of the tree to the open map; [] without data."""
         path, node = list[SavedMap](), self._maps.get(self.current)
         while node is not None:
             path.append(node)
@@ -384,7 +384,7 @@ class MapTree:
     def restore(self, saved: SavedSession) -> None:
         """Replace all maps by those of a session file, and open the map it showed.
 
-        Where this raises, the maps stay as they were.
+        Where this raises, the maps stay as they were; else ``changed`` is emitted.
         """
         old_maps, self._maps = self._maps, {one.key: one for one in saved.maps}
         current = saved[saved.current]
@@ -432,7 +432,11 @@ class MapTree:
         return child.with_map_column(ANNOTATION, pd.Categorical(names))[0]
 
     def _add_map(self, key: str, title: str, parent: str | None, kind: MapKind) -> None:
-        """Store the session's state as the map ``key`` below a parent."""
+        """Store the session's state as the map ``key`` below a parent.
+
+        Emits ``changed``.  The parent's present annotation is kept with the map.
+        ``parent``: None for a root.
+        """
         saved = self._session.to_saved_map(key, title)
         assert saved is not None
         overlaid = None if parent is None else self._maps[parent].clusters.annotation
@@ -536,7 +540,10 @@ def _have_objects_moved(one: Dataset, other: Dataset) -> bool:
 
 
 def has_same_rows_and_values(one: Dataset, other: Dataset) -> bool:
-    """Return whether two datasets of a source have the same rows and the same X."""
+    """Return whether two datasets of a source have the same rows and the same X.
+
+    False also where the space or the type of matrix differs.
+    """
     if one.space != other.space or not np.array_equal(one.kept, other.kept):
         return False
     X, Y = one.X, other.X
@@ -570,7 +577,7 @@ def update_from_reading(old: Dataset, read: Dataset) -> Dataset:
 def rows_in_other(one: Dataset, other: Dataset) -> NDArray[np.intp]:
     """Return for each row of a dataset its row in another dataset of the same source.
 
-    (n,) int; -1 where the other dataset lacks the row.
+    ``one`` has n rows. Returns (n,) int; -1 where ``other`` lacks the row.
     """
     indices = np.full(other.n_source_rows, -1)
     indices[other.kept] = np.arange(len(other.obs))

@@ -64,8 +64,8 @@ def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
 def dataset_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | None:
     """Return the dataset and the settings of the map on show.
 
-    None where there is no record of the map, or where the data have no rows, as with
-    distances.
+    None where there is no record of the map, or where the data have no rows: distances,
+    or data that were not read again.
     """
     dataset, settings = session.dataset, session.map_settings
     is_given = settings.metric == "precomputed"  # distances, and no rows to compare
@@ -91,6 +91,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
     searched = resolve_n_neighbors(settings, len(embedding))
 
     def measure() -> MapQuality | None:
+        """Return the quality of the map and the parts of its graph, or None."""
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
         from napari_embedding_game.core.inspect import quality
 
@@ -127,6 +128,7 @@ def make_comparison_job(
     data = dataset_and_settings_of_map(session)
 
     def measure() -> TimelineComparison:
+        """Return the comparison of both maps, with their qualities where known."""
         from napari_embedding_game.core.inspect.map_comparison import compare_maps
         from napari_embedding_game.core.inspect.quality import measure_map_quality
 

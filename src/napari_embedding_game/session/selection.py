@@ -124,9 +124,11 @@ class Selection:
             self.select_points(points, mode)
 
     def update_labels(self, labels: NDArray[np.integer]) -> None:
-        """Set the cluster id of each point, (n,); drop selected ids that are gone.
+        """Set the cluster id of each point, (n,), and correct the selection.
 
-        Selected points are dropped if the number of points has changed.
+        Of selected clusters those without points are dropped.  Points that were
+        selected singly stay, unless the number of points has changed: then nothing is
+        selected.
         """
         is_resized = len(labels) != len(self._labels)
         self._labels = labels

@@ -183,7 +183,7 @@ class Session:
     def begin(self) -> GameRun:
         """Stop the active run and return a new run with the chosen settings.
 
-        The map on show is kept as a mark.
+        The map on show is kept as a mark.  Method "given" starts from the given map.
 
         Raises DataError: there are no data, or, for method "given", no given map.
         """
@@ -399,7 +399,7 @@ class Session:
             self._set_state("stopped")
 
     def _stop_and_keep_map(self) -> None:
-        """Stop the run, and keep the map on show as a moment of its own.
+        """Stop the active run, if any, and keep the map on show as a moment of its own.
 
         So the map keeps its record if the next run ends before its first frame.
         """
@@ -543,7 +543,10 @@ class Session:
 
     @property
     def moment(self) -> Moment | None:
-        """The map on show with its settings, record and forces; None without a map."""
+        """The map on show with its settings, record and forces; None without a map.
+
+        Forces are those of the hand, if the map is of the present run; else None.
+        """
         run, snapshot = self._source, self.snapshot
         if snapshot is None or not isinstance(run, GameRun):
             return run if isinstance(run, Moment) else None
@@ -842,7 +845,11 @@ class Session:
         return fill_approximation(chosen, self.dataset.X.shape[0])
 
     def _update_staleness(self) -> None:
-        """Set ``stale``, and emit ``staleness_changed`` if it has changed."""
+        """Set ``stale``, and emit ``staleness_changed`` if it has changed.
+
+        A map is stale if the chosen settings need a new run; that of the present run
+        also if this run cannot take them up.
+        """
         is_live = self._source is self.run or self.state in ACTIVE_STATES
         of = self.run if is_live else self.run_record
         # Of a stored map what steers can be changed without another graph.

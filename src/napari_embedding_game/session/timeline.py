@@ -218,9 +218,10 @@ class Timeline:
         self.changed.emit()
 
     def _shared_fields(self, moment: Moment) -> dict[str, Any]:
-        """Return the fields of a moment, sharing equal arrays with earlier marks.
+        """Return the fields of a moment, sharing equal arrays with the newest mark.
 
-        Neighbours and isolation of the points are shared, to save memory.
+        Neighbours and isolation of the points are shared, to save memory, with the
+        newest mark that has them.
         """
         values = {part.name: getattr(moment, part.name) for part in fields(Moment)}
         for name in ("neighbors", "isolation"):

@@ -42,7 +42,11 @@ class TimelineComparison:
         return self.base.embedding.shape[1], other.shape[1]
 
     def describe_difference(self) -> str:
-        """Return sentences on how the two maps differ."""
+        """Return sentences on how the two maps differ.
+
+        They tell the share of kept neighbours and the median shift of the points, and
+        where dimensions differ how the other map is shown.
+        """
         half = float(np.median(self.maps.movement))
         is_near, kept = half < FAR_OFF, share_text(self.maps.neighbors_kept)
         return (
@@ -55,6 +59,8 @@ class TimelineComparison:
 
     def layout_side_by_side(self, facing: NDArray[np.floating]) -> Layout:
         """Return a layout with both maps in panels, the other map aligned to the first.
+
+        Captions tell the neighbours kept by each map, else the origin of the other map.
 
         ``facing`` (2, 3) array: as in :func:`~.panels.arrange_panels`.
         """

@@ -118,7 +118,10 @@ class View:
 
     @property
     def split_columns(self) -> list[str]:
-        """The columns of the metadata by which the map can be split."""
+        """The columns of the metadata by which the map can be split.
+
+        [] without data.  They are found again only for another table.
+        """
         dataset = self._session.dataset
         obs = None if dataset is None else dataset.obs
         if self._columns[0] is not obs:

@@ -70,7 +70,10 @@ def _pairs_by_overlap(
 ) -> list[tuple[int, int]]:
     """Return pairs (previous number, new cluster) that share points.
 
-    They are sorted by falling Jaccard index.
+    They are sorted by falling Jaccard index, then by ascending previous number.
+
+    ``new_clusters``, ``previous_numbers`` (n,): of each point. ``sizes``: number of
+    points of each new cluster.
     """
     counts = np.bincount(previous_numbers)
     used = np.flatnonzero(counts)

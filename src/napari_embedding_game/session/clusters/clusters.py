@@ -90,7 +90,10 @@ class Clusters:
             self._reference_numbers = self.state.cluster
 
     def finish_numbering(self) -> None:
-        """Number clusters that nobody has seen yet by size, and fix the numbers."""
+        """Number clusters that nobody has seen yet by size, and fix the numbers.
+
+        Numbers that were fixed before, as a person has seen them, stay.
+        """
         if not self._has_fixed_numbers and self.n_landmarks:
             self._reference_numbers = None
             self._set_state(
@@ -130,9 +133,10 @@ class Clusters:
     def n_clusters(self) -> int | None:
         """How many clusters the landmarks are merged into; None for no merging.
 
-        While nobody has chosen a number: None for at most ``MANY`` landmarks of two
-        points or more on average; else half the root of the number of points, between
-        2 and ``READABLE``.
+        While nobody has chosen a number, it is
+
+        - None for at most ``MANY`` landmarks with two points or more on average
+        - else half the square root of the number of points, between 2 and ``READABLE``
         """
         if self.state.n_clusters != UNDECIDED:
             return self.state.n_clusters
@@ -260,8 +264,9 @@ class Clusters:
         """Make each part of some points a group; return their ids, the largest first.
 
         ``cluster``: the cluster whose points these are: its largest part keeps id and
-        name; None makes every part a new group. ``rows`` (m,) int: the points.
-        ``parts`` (m,) int: part of each point, in any numbers.
+        name, the other parts are named after it; None makes every part a new group,
+        such as "Group 1". ``rows`` (m,) int: the points. ``parts`` (m,) int: part of
+        each point, in any numbers.
 
         Raises DataError: there is only one part.
         """
@@ -294,7 +299,7 @@ class Clusters:
 
         ``points`` (n,) bool or (m,) int. ``name``: "" for the next free "Group 1".
 
-        Raises DataError: there are no points, or the name is taken.
+        Raises DataError: there are no points, or the name is reserved or taken.
         """
         points, name = np.asarray(points), _to_one_line(name)
         if not (points.any() if points.dtype == bool else len(points)):

@@ -179,7 +179,7 @@ def _write_session(
     """Write a session into an open file, and return a sentence on what is left out.
 
     ``rows``: the stored rows of each map. ``folder``: of the file; paths below it are
-    stored relative to it.
+    stored relative to it. ``is_shared``: as for :func:`save_session`.
     """
     change = partial(to_noted_path, folder=folder, is_shared=is_shared)
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -199,7 +199,10 @@ def _write_session(
 def _describe_left_out(
     maps: Sequence[SavedMap], stored: Sequence[_StoredMap], is_shared: bool
 ) -> str:
-    """Return a sentence on marks and steps of undo that are not stored; "" if none."""
+    """Return a sentence on marks and steps of undo that are not stored; "" if none.
+
+    ``maps``: as they are in the session. ``stored``: as they are in the file.
+    """
     n_marks, n_stored = (
         sum(len(one.timeline.marks) for one in some) for some in (maps, stored)
     )
@@ -495,7 +498,10 @@ def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
 
 
 def load_recorded_map(path: str | Path) -> SavedMap:
-    """Return the map that a session file shows; raise DataError if it has no run."""
+    """Return the map that a session file shows, without its data.
+
+    Raises DataError: the map has no run, or as :func:`load_session`.
+    """
     session = load_session(path)
     saved = session[session.current]
     if saved.record is None:

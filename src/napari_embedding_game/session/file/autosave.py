@@ -29,9 +29,10 @@ KEPT = 12
 
 
 def ensure_autosave_folder() -> Path:
-    """Return the user's folder of these files, which is made if it is missing.
+    """Return the folder of automatically saved sessions, made if it is missing.
 
-    Only its owner may read the default folder: sessions may be of patients.
+    It is named by the environment variable ``FOLDER_VARIABLE``, else it is a folder of
+    the user.  Only the owner may read this default folder: sessions may be of patients.
     """
     chosen = os.environ.get(FOLDER_VARIABLE)
     usual = platformdirs.user_state_path("napari-embedding-game") / "autosave"

@@ -70,7 +70,10 @@ def validate_session(session: SavedSession) -> None:
 
 
 def _validate_map(saved: SavedMap) -> None:
-    """Raise DamageError unless the arrays, names and annotations of a map are valid."""
+    """Raise DamageError unless the arrays, names and annotations of a map are valid.
+
+    The moments of its timeline are checked, too.
+    """
     dataset, annotation = saved.dataset, saved.clusters.annotation
     n, n_source, rows = len(dataset.obs), dataset.n_source_rows, dataset.known[ROWS]
     sizes = {"n": n, "a": n_source, "i": MAX_IDS}
@@ -99,8 +102,11 @@ def _validate_map(saved: SavedMap) -> None:
 def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
     """Raise DamageError if an array in nested dataclasses has a wrong size or number.
 
-    ``sizes``: size of each letter of ``SHAPES``. ``where``: path of the value, for the
-    message.
+    Arrays are checked by ``SHAPES``, ``BOUNDS``, ``NOT_NEGATIVE`` and ``FINITE``; a
+    missing array passes.
+
+    ``sizes``: size of each letter of ``SHAPES`` so far. ``where``: path of the value,
+    for the message.
     """
     if isinstance(value, LandmarkMerge):
         n = len(value.tree.leader)

@@ -145,7 +145,10 @@ def _decode_json(
 ) -> T:
     """Return JSON converted to a type, with arrays inserted.
 
-    ``array``: returns an array by its number in the file.
+    ``array``: returns an array by its number in the file, given as text.
+
+    Raises msgspec.MsgspecError, ValueError or LookupError: the JSON is not of this
+    type.
     """
 
     def decode_item(expected: Any, item: Any) -> Any:

@@ -318,7 +318,7 @@ def hash_map_numbers(dataset: Dataset) -> str:
 
 
 def _hash_numbers(dataset: Dataset, *, sorts: bool) -> str:
-    """Return the hash of X and profile.
+    """Return the hash of X and profile; of a sparse profile only of its structure.
 
     ``sorts``: whether the indices of sparse rows are sorted before; up to version 0.3
     they were not.
@@ -523,7 +523,8 @@ def find_recipe_result(
 ) -> RecipeResult | None:
     """Return the recipe's result for a map, stored with this map or with a larger one.
 
-    None where no map of the same source and options has it.
+    ``rows``: of the map. ``others``: rows of the other maps. None where no map of the
+    same source and options has a result with all rows of the map.
     """
     source = rows.path, rows.options, len(rows.kept)
     stored = (

@@ -448,7 +448,10 @@ def to_code_span(text: str) -> str:
 
 
 def _to_code(value: Any) -> str:
-    """Return the Python code of a value, with double quotes around texts."""
+    """Return the Python code of a value, with double quotes around texts.
+
+    Items of lists are converted, too; a number of NumPy becomes one of Python.
+    """
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):

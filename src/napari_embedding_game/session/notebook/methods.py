@@ -347,7 +347,10 @@ def _iter_comparison_sentences(saved: SavedMap) -> Iterator[str]:
 
 
 def _describe_sample_comparison(dataset: Dataset, one: ShownComparison) -> str:
-    """Return how samples were compared: the model, the pairs, and what was left out."""
+    """Return how samples were compared: the model, the pairs, and what was left out.
+
+    ``one``: a comparison by samples.
+    """
     outside = ~one.inside if one.outside is None else one.outside
     groups = np.select([one.inside, outside], [INSIDE, OUTSIDE], -1)
     design = plan_sample_comparison(groups, dataset.obs[one.samples].to_numpy())

@@ -301,7 +301,11 @@ def _identity_projection(dataset: Dataset, base: Any) -> Projection | None:
 
 
 def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a note if Harmony mixed batches of the reference, else ()."""
+    """Return a note if Harmony mixed batches of the reference, else ().
+
+    ``space``: of the map, which may name Harmony. ``noted``: record of the map in
+    ``uns``.
+    """
     provenance = noted.get("provenance", {})
     recipe, mixed = provenance.get("recipe", {}), provenance.get("harmony", {})
     key = restore_parameter(recipe.get("batch_key")) or restore_parameter(

@@ -72,8 +72,8 @@ merge_landmarks = LandmarkMerge.from_edges
 def warm_up(wait: Callable[[], bool] = lambda: True) -> None:
     """Load the core's modules and compile their loops ahead of the first run.
 
-    Loops of the first frames are compiled first, and a run that is begun meanwhile does
-    not wait for the rest.
+    Loops of the first frames are compiled first; a run that is begun meanwhile waits
+    for these only, not for clusters and markers.
 
     ``wait``: called first; blocks until other processes have compiled their parts, and
     returns whether to go on.

@@ -59,7 +59,10 @@ class RunRecord:
 
     @property
     def changes_by_iteration(self) -> list[tuple[int, dict[str, Any]]]:
-        """Pairs of an iteration and the settings that changed at it, by name."""
+        """Pairs of an iteration and the settings that changed at it, by name.
+
+        In the order of the iterations, each compared with the settings before.
+        """
         states = [asdict(self.settings), *(asdict(s.settings) for s in self.steered)]
         new = (
             {name: value for name, value in after.items() if value != before[name]}

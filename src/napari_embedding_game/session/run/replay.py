@@ -48,7 +48,8 @@ def replay_frames(
 def prepare_replay(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
     """Return the edges of a recorded run and its start layout, (n, d).
 
-    Raises DataError: as :func:`replay_frames`.
+    Raises DataError: the record is damaged, or the run continued from a map that the
+    record does not hold.
     """
     validate_event_order(record)
     if record.is_branch and record.warm_start is None:

@@ -142,7 +142,7 @@ class GameRun:
             self.played.close()
 
     def _prepare(self) -> Iterator[Progress]:
-        """Find the edges and the start layout; yield both stages.
+        """Find the edges and the start layout; yield a progress before each of both.
 
         Raises _StoppedError: the run was stopped meanwhile.
         """
@@ -288,7 +288,11 @@ class Clock:
         self._halves = ((0.0, 0), (0.0, 0))
 
     def seconds_ahead(self, snapshot: Snapshot) -> float:
-        """Return the seconds by which the game is ahead of its pace, at least 0."""
+        """Return the seconds by which the game is ahead of its pace, at least 0.
+
+        The first call starts the clock and sets the pace for good; a first schedule of
+        unknown length has none.
+        """
         if self._begun is None:
             self.restart(snapshot)
             # The pace of the first schedule also holds for what is played after.
