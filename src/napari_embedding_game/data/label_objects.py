@@ -88,10 +88,10 @@ class Objects:
         """Return the index of each object among `others`, (N,); -1 for no match.
 
         1. An object matches the object of the same box and area, whatever its label; of
-        several, the one of its label.
+           several, the one of its label.
         2. An edited object matches the object that has its label, whose index is in
-        `same_label_indices` (N,), if no object matches that one by 1 and the middle of
-        either box lies in the other.
+           `same_label_indices` (N,), if that object has no match by 1, and the middle
+           of either box lies in the other.
 
         Step 2 counts only if at least half of the smaller set then match: some objects
         lie alike in another image by chance.

@@ -93,8 +93,8 @@ def _guess_role_of_numbers(column: pd.Series, name: str, group_role: Role) -> Ro
 
     1. Axes of an external map are "positions"; names such as "n_genes" mean "numbers".
     2. Positions by name are "positions", unless the name is all letters or a time.
-    3. A few levels of whole numbers have `group_role`, if the name is of groups or the
-    values differ.
+    3. A few levels of whole numbers have the role `group_role`, unless the name is of
+       no groups and all values are equal.
     4. Other positions by name are "positions", and whole numbers named as ids "ids".
     5. Others are "numbers".
     """

@@ -132,15 +132,14 @@ def _match_rows_to_objects(table: pd.DataFrame, join: Join, where: str) -> Join:
     """Match each row with an object by label and frame; return the completed join.
 
     1. Rows of other pictures than the requested one get no object.
-    2. If the request, or the table, says that the first axis is a series, rows match by
-    their frame, too.
+    2. Rows match by their frame, too, if the request says that the first axis is a
+       series, or the table has each label once in each of several frames.
     3. Rows that share a label get no object; rows of label 0 are to be left out.
-    4. Positions are compared; the join then says how many rows match, and why others do
-    not.
+    4. Positions are compared, where the table has any.
 
-    Raises DataError if no row matches, a picture is to be chosen first, or in an
-    automatic join if fewer than half of the rows match, too many share a label, or
-    positions differ.
+    The join then says how many rows match, and why others do not. Raises DataError if
+    no row matches, a picture is to be chosen first, or in an automatic join if fewer
+    than half of the rows match, too many share a label, or positions differ.
     """
     request, name = join.request, join.request.name
     pixels, picture = np.asarray(request.pixels), request.picture
