@@ -22,7 +22,7 @@ def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
     """Return the torch device for a name such as "cpu", "cuda:1" or "auto".
 
     "auto" is CUDA for maps of at least :data:`GPU_POINTS` points, where this machine
-    has a CUDA device, else the CPU. ``n_points`` counts for "auto" alone. Raises
+    has a CUDA device, else the CPU.  ``n_points`` counts for "auto" alone.  Raises
     InputError for an unknown name, or a device that this machine does not have.
     """
     if device == "auto":

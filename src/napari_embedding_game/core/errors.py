@@ -38,8 +38,8 @@ def check_integer(
 ) -> int:
     """Return ``value`` as an int if it is an integer from ``least`` to ``most``.
 
-    A bound of None is not checked. Floats such as 2.0 and bools are no integers. Raises
-    InputError with ``name`` for all other values.
+    A bound of None is not checked.  Floats such as 2.0 and bools are no integers.
+    Raises InputError with ``name`` for all other values.
     """
     is_integer = isinstance(value, Integral) and not isinstance(value, bool)
     is_low = is_integer and least is not None and value < least
@@ -57,7 +57,7 @@ def check_number(
 ) -> float:
     """Return ``value`` as a float if it is finite and ``least <= value < below``.
 
-    Bools are no numbers. ``allowed``: the rule in words, for the message. Raises
+    Bools are no numbers.  ``allowed``: the rule in words, for the message.  Raises
     InputError with ``name``.
     """
     is_number = isinstance(value, Real) and not isinstance(value, bool)

@@ -123,7 +123,7 @@ def place_rows_with_diagnostics(
 ) -> tuple[NDArray[np.float32], ...]:
     """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows ``X``.
 
-    ``X`` (Q, D). Raises InputError for NaN and infinities, ValueError for other
+    ``X`` (Q, D).  Raises InputError for NaN and infinities, ValueError for other
     columns.
     """
     rows = model._validate_rows(X, reset=False)
@@ -473,10 +473,10 @@ class EmbeddingGame(
     ) -> Run:
         """Validate the data and settings, find neighbours, and return a run.
 
-        Settings and data are refused before the search. ``steering`` None is a run that
-        is watched: snapshots have diagnostics. ``neighbors`` replace the search, an
-        array ``init`` the start layout. ``every``: iterations between two snapshots for
-        a callback; 0 for none.
+        Settings and data are refused before the search.  ``steering`` None is a run
+        that is watched: snapshots have diagnostics.  ``neighbors`` replace the search,
+        an array ``init`` the start layout.  ``every``: iterations between two snapshots
+        for a callback; 0 for none.
         """
         with delay_interrupts():  # half of torch could not be imported again
             from napari_embedding_game.core import pipeline
@@ -539,7 +539,7 @@ class EmbeddingGame(
         """Return the settings that the parameters make, validated, with a seed.
 
         A seed is sampled where ``random_state`` is no integer; an array ``init`` counts
-        as "random"; the affinity "auto" becomes the method's. Raises InputError for a
+        as "random"; the affinity "auto" becomes the method's.  Raises InputError for a
         name in ``method_params`` that is no setting, or is a parameter itself.
         """
         given = self.get_params(deep=False)
@@ -564,7 +564,7 @@ class EmbeddingGame(
         """Return the rows ``X`` as a finite array or CSR matrix, float32 or float64.
 
         Rows of other types become float64: they are centred before they are rounded,
-        see :mod:`rows`. A tensor is copied to an array; masked values count as NaN.
+        see :mod:`rows`.  A tensor is copied to an array; masked values count as NaN.
         Raises InputError for an AnnData, a damaged sparse matrix, NaN and infinities.
         ``options``: of scikit-learn's ``validate_data``, which also stores or compares
         the columns' names.
@@ -645,7 +645,7 @@ def _validate_neighbors(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k nearest of ``neighbors``, indices (N, k) and distances (N, k).
 
-    Neighbours are sorted, nearest first, and a row itself is left out. Raises
+    Neighbours are sorted, nearest first, and a row itself is left out.  Raises
     InputError for arrays of other shapes or values, fewer than k neighbours, and a
     neighbour that a row has twice.
     """
@@ -742,7 +742,7 @@ def _make_steer_script(
 ) -> dict[int, Steer]:
     """Return the settings that ``steering`` asks for, keyed by iteration.
 
-    Each entry has the changes of all earlier ones. Raises InputError for iterations
+    Each entry has the changes of all earlier ones.  Raises InputError for iterations
     that do not increase, or not before ``stop_at``, and for settings that cannot
     change.
     """
@@ -783,7 +783,7 @@ def _validate_fit_arguments(
 def _limit_neighbors_to_rows(settings: Settings, n_rows: int) -> Settings:
     """Return settings with neighbours and perplexity lowered to ``n_rows``.
 
-    A warning says what was lowered. Settings that fit are returned themselves.
+    A warning says what was lowered.  Settings that fit are returned themselves.
     """
     k = resolve_n_neighbors(settings, n_rows)
     if k >= n_rows:

@@ -19,7 +19,7 @@ from typing import Any
 def delay_interrupts() -> Iterator[None]:
     """Hold Ctrl-C back until the end of the block, and raise KeyboardInterrupt there.
 
-    Only the main thread receives Ctrl-C; in any other thread this does nothing. At the
+    Only the main thread receives Ctrl-C; in any other thread this does nothing.  At the
     end the former handler of SIGINT is called, which may do something else.
     """
     before = signal.getsignal(signal.SIGINT)

@@ -79,7 +79,7 @@ class Run:
     def set(self, **parameters: Any) -> None:
         """Change parameters during the run: ``run.set(repulsion=700)``.
 
-        They act from the next snapshot on, with the changes made before. Raises
+        They act from the next snapshot on, with the changes made before.  Raises
         InputError for a parameter that is not in :data:`settings.STEERABLE`, or out of
         range.
         """
@@ -93,7 +93,7 @@ class Run:
         ``HandForces(holds=(Hold(rows=rows, places=positions),))`` pins points, a
         ``Spring(rows=rows, place=position)`` pulls their mean to a position, a
         ``LandmarkHold`` holds a landmark (all of ``core.snapshot``), and
-        ``HandForces()`` removes all forces. The forces act from the next snapshot on.
+        ``HandForces()`` removes all forces.  The forces act from the next snapshot on.
         Raises InputError if the method is no game, rows do not exist, or a position is
         too far away.
         """
@@ -119,7 +119,7 @@ class Run:
     ) -> None:
         """Request new settings or hand forces for the next snapshot; None: no change.
 
-        Of ``settings`` only steerable fields are used. A request that was not applied
+        Of ``settings`` only steerable fields are used.  A request that was not applied
         yet is replaced: settings by settings, forces by forces.
         """
         with self._steer_lock:
@@ -146,11 +146,11 @@ class Run:
     def advance(self, look: bool = False) -> Snapshot | None:
         """Play up to the next snapshot and return it; None at the end of the run.
 
-        The first call begins the game, with pending settings as those of the start. The
-        run does not end while a change is pending. With ``look`` no point moves, and
-        the snapshot has complete diagnostics of the present state, as has the snapshot
-        at ``stop_at``. Raises InputError for settings or data that the game cannot use;
-        any error stops the run.
+        The first call begins the game, with pending settings as those of the start.
+        The run does not end while a change is pending.  With ``look`` no point moves,
+        and the snapshot has complete diagnostics of the present state, as has the
+        snapshot at ``stop_at``.  Raises InputError for settings or data that the game
+        cannot use; any error stops the run.
         """
         with self._compute_lock, delay_interrupts():
             if self._is_stopped or (self._is_leaving and not look):
@@ -181,8 +181,8 @@ class Run:
         """Return the pending change, or the script's change for this iteration instead.
 
         The change, which may be empty, is recorded in ``steered`` and ``forced`` and is
-        no longer pending. Return None at ``stop_at``, and at the end of the schedule if
-        no change is pending.
+        no longer pending.  Return None at ``stop_at``, and at the end of the schedule
+        if no change is pending.
         """
         assert self.snapshot is not None
         at = self.snapshot.iteration
@@ -212,7 +212,7 @@ class Run:
     def _store_fit(self) -> None:
         """Take a last snapshot with complete diagnostics, and store it as the fit.
 
-        A snapshot that is finished, or of ``stop_at``, is stored itself. Nothing is
+        A snapshot that is finished, or of ``stop_at``, is stored itself.  Nothing is
         stored before the first snapshot or after the run was closed.
         """
         with self._compute_lock, delay_interrupts():
@@ -227,8 +227,8 @@ class Run:
     def stop(self) -> None:
         """End the run now, and store the last snapshot as the fit.
 
-        Nothing is stored if the run is already closed or has no snapshot. Waits for the
-        step that another thread computes.
+        Nothing is stored if the run is already closed or has no snapshot.  Waits for
+        the step that another thread computes.
         """
         self._is_leaving = True  # so that the iterating thread releases the lock
         with self._compute_lock:  # else another thread may play on in between

@@ -57,7 +57,7 @@ class SharedCacheFile(IndexDataCacheFile):
         """Save the machine code ``data`` of the signature ``key``, under a lock.
 
         After :data:`LOCK_SECONDS`, or where files cannot be locked, it is saved without
-        the lock. Nothing is saved where the cache folder cannot be written.
+        the lock.  Nothing is saved where the cache folder cannot be written.
         """
         from filelock import FileLock, Timeout
 

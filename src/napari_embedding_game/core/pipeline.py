@@ -44,9 +44,9 @@ def validate_inputs(X: Any, settings: Settings) -> None:
     """Raise InputError for settings or data refused before the neighbour search.
 
     ``X``: (N, D) rows, or (N, N) distances with ``metric="precomputed"``, which has no
-    row-based affinity or start and no large picture. Also refused: a device that this
-    machine does not have, and too many rows for the method. Memory is not estimated; of
-    a full graphics card see ``device.GPU_IS_FULL``.
+    row-based affinity or start and no large picture.  Also refused: a device that this
+    machine does not have, and too many rows for the method.  Memory is not estimated;
+    of a full graphics card see ``device.GPU_IS_FULL``.
     """
     settings.validate()
     if settings.metric == "precomputed":
@@ -87,7 +87,7 @@ def make_edges_and_layout(
 ) -> tuple[Edges, NDArray[np.float32]]:
     """Return the weighted edges, with isolation and coordinates, and the start layout.
 
-    ``X``: rows (N, D), or distances, which have no coordinates. ``layout`` (N, d), if
+    ``X``: rows (N, D), or distances, which have no coordinates.  ``layout`` (N, d), if
     given, is returned as the start instead of a computed one.
     """
     X = _to_contiguous_rows(X)

@@ -236,7 +236,7 @@ class Settings:
 
         Raises InputError for a value out of its range, and for two values that do not
         go together: a method with an approximation, affinity or repulsion that it does
-        not take. "auto" and None stay.
+        not take.  "auto" and None stay.
         """
         plain = {
             each.name: _validate_field_value(each, getattr(self, each.name))
@@ -292,7 +292,7 @@ def replace_steerable(settings: Settings, source: Settings) -> Settings:
 def _validate_field_value(setting: Field[Any], value: Any) -> Any:
     """Return a setting's value as int, float, str or None; a function as it is.
 
-    None and functions pass only where the setting takes them. Raises InputError for a
+    None and functions pass only where the setting takes them.  Raises InputError for a
     value out of the setting's range or of another type.
     """
     name, kind, spec = setting.name, find_setting_type(setting.name), setting.metadata
@@ -348,8 +348,8 @@ def resolve_method(
     """Return the declaration of a method and the approximation that it will use.
 
     ``approximation`` None becomes the first that the method offers, whatever the number
-    of points: see :func:`fill_approximation`. Raises InputError for an unknown name, or
-    an approximation that the method does not take.
+    of points: see :func:`fill_approximation`.  Raises InputError for an unknown name,
+    or an approximation that the method does not take.
     """
     spec = get_method(method)
     offered = spec.approximations
@@ -415,7 +415,7 @@ def resolve_n_neighbors(settings: Settings, n_rows: int) -> int:
 def lower_perplexity(settings: Settings, n_rows: int) -> tuple[float, str] | None:
     """Return the largest perplexity that ``n_rows`` rows allow, and a warning sentence.
 
-    It is a third of the other rows, at least 1. None where the settings' perplexity is
+    It is a third of the other rows, at least 1.  None where the settings' perplexity is
     no larger, or the affinity is not "entropic".
     """
     asked, most = settings.perplexity, max(1.0, (n_rows - 1) / 3)

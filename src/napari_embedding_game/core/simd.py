@@ -271,8 +271,8 @@ def make_intrinsic(
 ) -> Any:
     """Return the signature and the code of a numba intrinsic that computes a formula.
 
-    ``formula`` takes and returns lanes. Numbers become lanes of ``result_type``'s
-    count; arguments that are neither lanes nor numbers are not passed on. Lanes are
+    ``formula`` takes and returns lanes.  Numbers become lanes of ``result_type``'s
+    count; arguments that are neither lanes nor numbers are not passed on.  Lanes are
     summed where ``result_type`` is a number.
     """
     count, numbers = getattr(result_type, "count", 1), (types.Float, LanesType)
@@ -426,7 +426,7 @@ def load(context, array, index, like):
 def store(context, lanes, array, index):
     """Write lanes into a C-contiguous array from an index on.
 
-    ``index``: a tuple of one integer for each axis. Bounds are not checked.
+    ``index``: a tuple of one integer for each axis.  Bounds are not checked.
     """
     index, size = _index_type_and_item_size(array)
 

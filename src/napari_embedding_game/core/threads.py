@@ -67,8 +67,8 @@ def count_cores() -> int:
 def limit_threads(n_jobs: int | None) -> Iterator[None]:
     """Set the number of threads of :func:`run_blocks` inside the ``with`` block.
 
-    ``n_jobs`` counts as in scikit-learn: -1 is all cores. None leaves a core to the
-    window where there are more than two. A generator must not ``yield`` inside the
+    ``n_jobs`` counts as in scikit-learn: -1 is all cores.  None leaves a core to the
+    window where there are more than two.  A generator must not ``yield`` inside the
     block.
     """
     before = _N_JOBS.set(n_jobs)
@@ -99,10 +99,10 @@ def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) 
     """Call ``loop(begin, end, *arguments)`` for blocks that cover ``range(n)``.
 
     Threads share the blocks; less ``work`` than :data:`PARALLEL_WORK` is one call in
-    this thread. ``loop`` is compiled, releases the interpreter's lock, and no item
+    this thread.  ``loop`` is compiled, releases the interpreter's lock, and no item
     reads what another item writes: the bits are then the same for any number of
-    threads. Sums over items need a partial sum for each item. An exception of a loop or
-    of :data:`BETWEEN_BLOCKS` is raised here; blocks not yet begun are dropped.
+    threads.  Sums over items need a partial sum for each item.  An exception of a loop
+    or of :data:`BETWEEN_BLOCKS` is raised here; blocks not yet begun are dropped.
     """
     n_sharing = min(count_threads(), n) if work >= PARALLEL_WORK else 1
     if n_sharing <= 1 and work < SEARCH_WORK:

@@ -62,7 +62,7 @@ def find_alarm(
     """Return the first problem of a map (N, d) as an alarm, a false one for no problem.
 
     Problems, in this order: points far apart, collapsed onto spots, in one heap, a grid
-    too coarse ("mesh"), landmarks outside of the points ("landmarks"). In the first 60
+    too coarse ("mesh"), landmarks outside of the points ("landmarks").  In the first 60
     % of the schedule only the first is checked, and none under a method without a
     kernel.
 
@@ -119,7 +119,7 @@ def find_alarm(
 def _find_coarse_grid_alarm(embedding: Points, settings: Settings) -> Alarm:
     """Return an alarm if the grid of the repulsion is too coarse for the kernel.
 
-    The alarm is false for the method "given", whose points stay. The remedy is the
+    The alarm is false for the method "given", whose points stay.  The remedy is the
     approximation "exact", or "landmarks" for more than ``MAX_EXACT`` points.
     """
     width, spacing = float(np.ptp(embedding, axis=0).max()), required_spacing(embedding)
@@ -137,7 +137,7 @@ def measure_spread(embedding: Points) -> float:
     """Return the width that a map would have if all points lay at the median density.
 
     The width is the median distance of about 1,000 points to their 10th nearest, times
-    the d-th root of N / 10, with N the number of (subsampled) points. Unlike the
+    the d-th root of N / 10, with N the number of (subsampled) points.  Unlike the
     extent, it does not depend on where islands lie.
     """
     points = _subsample_points(embedding)
@@ -158,8 +158,8 @@ def _make_alarm_with_remedy(
     """Return an alarm whose remedy resets harmful settings to their defaults.
 
     Harmful are the settings of ``_WORDS`` that differ from the default, unless they
-    cannot cause a collapse, as more landmarks. If there are none, the remedy is
-    ``default_remedy``, in words ``advice``. A method whose repulsion cannot be chosen
+    cannot cause a collapse, as more landmarks.  If there are none, the remedy is
+    ``default_remedy``, in words ``advice``.  A method whose repulsion cannot be chosen
     has no remedy but another method.
     """
     if not get_method(settings.method).takes_repulsion:

@@ -116,9 +116,9 @@ class Game:
     def apply_and_play(self, settings: Settings) -> Iterator[State]:
         """Apply settings, and return an iterator over the states from now on.
 
-        The first state is the present one. The game returns to the middle of its
+        The first state is the present one.  The game returns to the middle of its
         schedule if it is beyond, so that the settings take effect; the first call of a
-        warm start begins at its ``iterations_left``. Raises InputError for settings
+        warm start begins at its ``iterations_left``.  Raises InputError for settings
         that this game cannot use.
         """
         self._apply_settings(settings)

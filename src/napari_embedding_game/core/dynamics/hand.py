@@ -78,7 +78,7 @@ class AppliedForces:
     def move_players(self, points: Player, landmarks: Player) -> None:
         """Move points and landmarks in place by one step of all springs and holds.
 
-        A spring shifts its points alike and leaves their velocity. Held points and
+        A spring shifts its points alike and leaves their velocity.  Held points and
         landmarks are set to their positions, with velocity 0; a landmark that no longer
         exists is ignored.
         """
@@ -132,7 +132,7 @@ def _to_position_tensor(positions: Any, shape: tuple[int, int], like: Tensor) ->
     """Return positions as a tensor of the type and device of ``like``.
 
     ``shape`` (n, d): the shape that the positions must have; for d = 1 the result is
-    (n, 2), with zeros. Raises InputError for another shape, NaN, or coordinates beyond
+    (n, 2), with zeros.  Raises InputError for another shape, NaN, or coordinates beyond
     :data:`MAX_DISTANCE`.
     """
     array = np.asarray(positions, dtype=float)

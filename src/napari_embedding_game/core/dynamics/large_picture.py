@@ -67,7 +67,7 @@ class LargePicture:
     ) -> None:
         """Add ``strength`` times the pull to the points' ``gradient`` (N, d), in place.
 
-        ``strength`` is mu above; ``points`` (N, d), ``landmarks`` (L, d). The pull is
+        ``strength`` is mu above; ``points`` (N, d), ``landmarks`` (L, d).  The pull is
         computed anew in every fourth call, and the points' landmarks in every 20th.
         """
         if self._n_pulled % PULLED_EVERY == 0:
@@ -143,8 +143,8 @@ def compute_group_pull(
     """Return the gradient of the large picture per point of each group, (L, d).
 
     ``means`` (L, d) and ``sizes`` (L,): mean position and number of points of each
-    group on the map; ``data_distances`` (L, L): between the groups in the data. The
-    factor mu is 1. The result is 0 for one group, equal means or equal data distances.
+    group on the map; ``data_distances`` (L, L): between the groups in the data.  The
+    factor mu is 1.  The result is 0 for one group, equal means or equal data distances.
     """
     pull = np.zeros_like(means)
     _write_group_pull(means, sizes, data_distances, np.empty_like(data_distances), pull)

@@ -60,10 +60,10 @@ class Player:
     ) -> None:
         """Move the positions once in place; ``gradient`` (N, d) may be overwritten.
 
-        A negative ``rate`` descends, a positive rate ascends. ``stiffness`` (N,)
+        A negative ``rate`` descends, a positive rate ascends.  ``stiffness`` (N,)
         divides the gradient before its rms is taken, so that points of different
-        stiffness converge equally fast (diagonal preconditioning). Without momentum the
-        velocity is not used.
+        stiffness converge equally fast (diagonal preconditioning).  Without momentum
+        the velocity is not used.
         """
         if self.positions.device.type != "cpu":
             if stiffness is not None:
@@ -147,7 +147,7 @@ def _sum_squares(numbers, begin, end, zero):
 def divide_rows_and_sum_squares(begin, end, width, gradient, stiffness, sums):
     """Divide gradient rows by ``stiffness`` (N,), unless None, and sum squares.
 
-    ``gradient`` (N ``width``,) is flat and changed in place. ``begin`` and ``end``
+    ``gradient`` (N ``width``,) is flat and changed in place.  ``begin`` and ``end``
     count chunks of rows; ``sums`` (chunks,) receives the sum of squares of each chunk.
     """
     zero, size = gradient.dtype.type(0), CHUNK * width
@@ -168,7 +168,7 @@ def move_points(begin, end, width, gradient, rms, rate_and_gain, velocity, point
     """Move points of chunks begin to end by one step, and update ``velocity``.
 
     ``gradient``, ``velocity`` (None without momentum) and ``points`` are flat, rows of
-    ``width`` numbers. ``rms``: root mean square of ``gradient``; ``rate_and_gain``:
+    ``width`` numbers.  ``rms``: root mean square of ``gradient``; ``rate_and_gain``:
     length of the step, and 1 - momentum.
     """
     kind, size = points.dtype.type, CHUNK * width

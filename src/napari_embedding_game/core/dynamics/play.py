@@ -190,8 +190,8 @@ class _Driver:
     def steer(self, steer: Steer) -> None:
         """Apply the settings and forces of ``steer`` to the running game.
 
-        Both send a game back to the middle of its schedule. A method that is no game
-        ignores settings. Raises InputError for forces on such a method, and for
+        Both send a game back to the middle of its schedule.  A method that is no game
+        ignores settings.  Raises InputError for forces on such a method, and for
         settings that the running game cannot use.
         """
         settings = steer.settings or self._settings
@@ -208,7 +208,7 @@ class _Driver:
     def _restart_states(self, settings: Settings) -> None:
         """Begin to yield states under these settings, from the present positions.
 
-        ``state`` becomes the first state, and the energy unknown. Layouts of a method
+        ``state`` becomes the first state, and the energy unknown.  Layouts of a method
         that is no game are followed by a fit of landmarks.
         """
         self._settings, self._energy, mover = settings, math.nan, self.mover
@@ -236,7 +236,7 @@ class _Driver:
     def take_snapshot(self, is_complete: bool) -> Snapshot:
         """Return a snapshot of the present state, with copied arrays.
 
-        ``is_complete``: whether its diagnostics must be complete. If diagnostics are
+        ``is_complete``: whether its diagnostics must be complete.  If diagnostics are
         not computed while points move, the next frames become longer, up to 2 s, where
         snapshots take more than 2 % of the time.
         """
@@ -252,7 +252,7 @@ class _Driver:
         """Return a snapshot, after updating diagnostics and energy if these are due.
 
         They are due at the end, if ``is_complete``, and as :meth:`_is_diagnosis_due`
-        and :attr:`_is_energy_due` say; else the last ones are repeated. Raises
+        and :attr:`_is_energy_due` say; else the last ones are repeated.  Raises
         InputError for positions beyond the largest coordinate.
         """
         state, seen = self.state, self._diagnostics
@@ -333,7 +333,7 @@ class _Driver:
         """Update labels, pressure, neighbours, stretch and the alarm of this state.
 
         Labels and pressure need an objective; neighbours and stretch need the data's
-        nearest rows. The alarm is of a game, or of a finished map. The next update is
+        nearest rows.  The alarm is of a game, or of a finished map.  The next update is
         set so late that updates take at most a quarter of the time.
         """
         begun, seen = time.perf_counter(), self._diagnostics

@@ -123,7 +123,7 @@ def _butterfly_2(source, target, begin, step, end, count, twiddles, at, zero):
     """Write the butterfly of radix 2 of numbers of ``source`` (2, n) to ``target``.
 
     ``begin``: index of x_0; ``end``: index of the first result; ``at``: index of the
-    twiddle of the second result; ``zero``: a vector of zeros. See the comment above.
+    twiddle of the second result; ``zero``: a vector of zeros.  See the comment above.
     """
     x0, x1 = (
         _load_complex(source, begin, zero),
@@ -219,8 +219,8 @@ def _butterfly_5(source, target, begin, step, end, count, twiddles, at, zero):
 def _transform_batch(a, b, n, factors, twiddles):
     """Transform ``WIDTH`` lines of n complex numbers in ``a`` (2, n WIDTH).
 
-    ``b`` is scratch of the same shape. Return the array with the result, ``a`` or
-    ``b``; both are overwritten. The numbers at one position of all lines are
+    ``b`` is scratch of the same shape.  Return the array with the result, ``a`` or
+    ``b``; both are overwritten.  The numbers at one position of all lines are
     consecutive.
     """
     stride, length, zero = 1, n, broadcast(a.dtype.type(0), _LANES)
@@ -283,8 +283,8 @@ def _convolve_second_axis(begin, end, planes, transfer, factors, twiddles):
     """Convolve lines along the second axis of ``planes`` (2, R, inner), in place.
 
     ``transfer`` (n, inner): factors of the lines' Fourier transforms; rows from R to n
-    count as 0. Results are n times the convolution. ``begin`` and ``end`` count batches
-    of ``WIDTH`` lines.
+    count as 0.  Results are n times the convolution.  ``begin`` and ``end`` count
+    batches of ``WIDTH`` lines.
     """
     _, n_rows, inner = planes.shape
     n = len(transfer)
@@ -320,7 +320,7 @@ def _convolve_second_axis(begin, end, planes, transfer, factors, twiddles):
 def _transform_real_rows(begin, end, grid, spectrum, factors, twiddles):
     """Write the spectra of rows of ``grid`` (R, C), padded with zeros, to ``spectrum``.
 
-    ``spectrum`` (2, R, n // 2 + 1) for n twiddles, to which rows are padded. Two rows
+    ``spectrum`` (2, R, n // 2 + 1) for n twiddles, to which rows are padded.  Two rows
     are one complex line; ``begin`` and ``end`` count batches of ``WIDTH`` lines.
     """
     (n_rows, n_columns), n = grid.shape, twiddles.shape[1]
@@ -358,7 +358,7 @@ def _transform_real_rows(begin, end, grid, spectrum, factors, twiddles):
 def _invert_real_rows(begin, end, spectrum, grid, scale, factors, twiddles):
     """Write the first columns of rows of ``grid`` (R, C) from their spectra.
 
-    Numbers are multiplied by ``scale``; two rows are one complex line. ``begin`` and
+    Numbers are multiplied by ``scale``; two rows are one complex line.  ``begin`` and
     ``end`` count batches of ``WIDTH`` lines.
     """
     (n_rows, n_columns), n = grid.shape, twiddles.shape[1]
@@ -390,8 +390,8 @@ def _invert_real_rows(begin, end, spectrum, grid, scale, factors, twiddles):
 def forward_transform(grid: Real) -> Real:
     """Return the spectrum of a real grid (rows, layers, columns), in the grid's type.
 
-    The spectrum is (2, rows, layers, columns // 2 + 1). Sides have no prime factors but
-    2, 3 and 5, as ``scipy.fft.next_fast_len`` returns.
+    The spectrum is (2, rows, layers, columns // 2 + 1).  Sides have no prime factors
+    but 2, 3 and 5, as ``scipy.fft.next_fast_len`` returns.
     """
     rows, layers, columns = grid.shape
     spectrum = np.zeros((2, rows, layers, columns // 2 + 1), grid.dtype)
@@ -404,8 +404,8 @@ def forward_transform(grid: Real) -> Real:
 def inverse_transform(spectrum: Real, columns: int, n_rows: int | None = None) -> Real:
     """Return the first ``n_rows`` rows of the real grid of a spectrum, None for all.
 
-    ``columns``: columns of the grid. ``spectrum`` is overwritten. The result is scaled,
-    so that it undoes :func:`forward_transform`.
+    ``columns``: columns of the grid.  ``spectrum`` is overwritten.  The result is
+    scaled, so that it undoes :func:`forward_transform`.
     """
     _, rows, layers, half = spectrum.shape
     _transform_rows_and_layers(spectrum, True)
@@ -457,8 +457,8 @@ def _transform_rows_and_layers(spectrum: Real, is_inverse: bool) -> None:
 def _run_over_lines(loop: Any, n_lines: int, n: int, *arrays: Any) -> None:
     """Call ``loop`` for batches of ``WIDTH`` lines of n numbers, shared among threads.
 
-    The loop's last arguments are the factors and twiddles of n. Without lines it is not
-    called.
+    The loop's last arguments are the factors and twiddles of n.  Without lines it is
+    not called.
     """
     twiddles, work = (
         _factorize_and_make_twiddles(n, arrays[0].dtype),

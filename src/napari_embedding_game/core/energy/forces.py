@@ -49,7 +49,7 @@ class CompiledForces:
         """Return the sum of k over pairs of a target and a source, and two gradients.
 
         The first gradient (N, d) is by the positions of ``targets`` (N, d), the second
-        (L, d) by those of ``sources`` (L, d). ``kernel`` replaces the method's kernel
+        (L, d) by those of ``sources`` (L, d).  ``kernel`` replaces the method's kernel
         k.
         """
         positions = targets.detach().numpy()

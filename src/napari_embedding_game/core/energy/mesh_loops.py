@@ -71,7 +71,7 @@ def _spline_weights_and_slopes(t, one):
 def find_corner_and_splines(row_position, layer_position, column_position, n_layers):
     """Return a point's first node (row, layer, column), and its splines for each axis.
 
-    Arguments are the point's position on the grid. The splines of an axis are four
+    Arguments are the point's position on the grid.  The splines of an axis are four
     weights and four slopes, one for each node; in the plane the layer's are weight 1
     and slope 0 of one node.
     """
@@ -138,7 +138,7 @@ def count_points_in_bands(begin, end, points, low, spacing, layers, counts):
 def order_points_by_band(begin, end, points, low, spacing, layers, positions, order):
     """Write the indices of points, sorted by band, to ``order`` (N,).
 
-    ``begin`` and ``end`` count chunks of points. ``positions`` (chunks, bands):
+    ``begin`` and ``end`` count chunks of points.  ``positions`` (chunks, bands):
     position in ``order`` of the first point of a chunk in a band, which is advanced in
     place.
     """
@@ -158,7 +158,7 @@ def spread_points(
 
     ``order`` (N,): indices of points sorted by band; ``starts`` (bands + 1,): where
     each band begins in ``order``; ``begin`` and ``end`` count the bands of the parity,
-    0 for even and 1 for odd bands. Each point has mass 1.
+    0 for even and 1 for odd bands.  Each point has mass 1.
     """
     for band_pair in range(begin, end):
         band = parity + 2 * band_pair
@@ -200,7 +200,7 @@ def write_row_dot_products(begin, end, grid, potential, sums):
 def interpolate_potential(corner_and_splines, potential, n_deep):
     """Return the potential at a point, and its slopes along rows, layers and columns.
 
-    Slopes are per unit of the grid. ``corner_and_splines``: see
+    Slopes are per unit of the grid.  ``corner_and_splines``: see
     :func:`find_corner_and_splines`; ``potential`` (rows, layers, columns): at the
     nodes; ``n_deep``: 1 or ``WIDTH`` layers.
     """
@@ -237,7 +237,7 @@ def _sum_shifted_products(a, b):
 def _spline_overlaps(t, one):
     """Return the autocorrelation of spline weights, and half its derivative in ``t``.
 
-    Each has four numbers, for nodes 0 to 3 apart. ``t``, ``one``: as in
+    Each has four numbers, for nodes 0 to 3 apart.  ``t``, ``one``: as in
     :func:`_spline_weights_and_slopes`.
     """
     weights, steep = _spline_weights_and_slopes(t, one)
@@ -274,7 +274,7 @@ def _self_potential_and_slopes(offsets, at, near, layers, zeros):
     """Return the potential of points at themselves, and half its slopes, as lanes.
 
     The sum is over pairs of nodes of one point, by how far apart the nodes are; the
-    slopes are along rows, layers and columns. ``offsets`` (3, points): see
+    slopes are along rows, layers and columns.  ``offsets`` (3, points): see
     :func:`_write_node_offsets`; ``near``: see :class:`mesh_repulsion.Grid`; ``zeros``:
     lanes of zeros, one for each point from index ``at`` on.
     """
@@ -347,7 +347,7 @@ def add_potential_gradient(
 
     ``gradient`` (N, d): rows ``begin`` to ``end`` are changed in place; ``potential``:
     the kernel summed over all points, at the nodes; ``rates`` (d,): factor along each
-    axis, per unit of the grid. The self-interaction is computed from ``near``, see
+    axis, per unit of the grid.  The self-interaction is computed from ``near``, see
     :class:`mesh_repulsion.Grid`, and subtracted.
     """
     zeros, kind = broadcast(near.dtype.type(0), _LANES), gradient.dtype.type

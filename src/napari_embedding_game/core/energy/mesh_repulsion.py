@@ -129,7 +129,7 @@ def max_fine_span(n_axes: int) -> float:
 def split_rows_at_gaps(points: NDArray[np.floating]) -> list[NDArray[np.intp]]:
     """Return the rows of each island of ``points`` (N, d), one array for each island.
 
-    Islands are separated along an axis by empty strips ``GAP`` wide together. Rows
+    Islands are separated along an axis by empty strips ``GAP`` wide together.  Rows
     ascend; the island of the least coordinates comes first.
     """
     codes = np.zeros(len(points), np.int64)
@@ -155,8 +155,8 @@ def is_summed_by_pairs(points: NDArray[np.floating]) -> bool:
 def required_spacing(points: NDArray[np.floating]) -> float:
     """Return the least possible spacing of the coarsest grid for points (N, d).
 
-    The spacing is the span over the largest number of nodes. The span is that of the
-    widest island where a common grid would be too coarse. Return 0 where pairs are
+    The spacing is the span over the largest number of nodes.  The span is that of the
+    widest island where a common grid would be too coarse.  Return 0 where pairs are
     summed one by one.
     """
     if is_summed_by_pairs(points):
@@ -283,8 +283,8 @@ class Mesh:
         """Return the potential of ``points`` (N, d), on a grid around them.
 
         Islands of points have separate grids where a common grid would be too coarse;
-        their forces on one another are then left out. A former potential of this mesh
-        becomes invalid. Raises InputError if positions are not finite.
+        their forces on one another are then left out.  A former potential of this mesh
+        becomes invalid.  Raises InputError if positions are not finite.
         """
         ends = self._find_extent(points)
         if (ends[1] - ends[0]).max() > max_fine_span(points.shape[1]):
@@ -317,9 +317,9 @@ class Mesh:
     ) -> tuple[NDArray[np.float64], float]:
         """Return the potential at every node (rows, layers, columns), and the spacing.
 
-        All points share one grid, and the potential is a float64 copy. The grid extends
-        ``margin`` beyond the points along each axis, except an axis on which all points
-        have the same coordinate.
+        All points share one grid, and the potential is a float64 copy.  The grid
+        extends ``margin`` beyond the points along each axis, except an axis on which
+        all points have the same coordinate.
         """
         potential = self._compute_on_one_grid(points, self._find_extent(points), margin)
         nodes = potential.nodes[:, : potential.grid.sides[1]]
@@ -330,7 +330,7 @@ class Mesh:
     ) -> Grid:
         """Return a grid for points that span ``spans`` (d,): the last grid if it fits.
 
-        Otherwise a new grid replaces the last one and its arrays. ``dtype`` becomes
+        Otherwise a new grid replaces the last one and its arrays.  ``dtype`` becomes
         float64 for spans below 16.
         """
         span = float(spans.max())
@@ -379,7 +379,7 @@ class Mesh:
     ) -> Potential:
         """Return the potential on a grid that extends ``margin`` beyond the points.
 
-        ``ends`` (2, d): least and largest coordinates. The nodes of this mesh's former
+        ``ends`` (2, d): least and largest coordinates.  The nodes of this mesh's former
         potential are overwritten, unless the grid is new.
         """
         low, high = ends
@@ -398,7 +398,7 @@ class Mesh:
     ) -> None:
         """Overwrite ``mass`` (rows, layers, columns) by the points' mass at the nodes.
 
-        ``placement``: see :class:`Potential`. Mass is added up in the points' order.
+        ``placement``: see :class:`Potential`.  Mass is added up in the points' order.
         """
         points = placement[0]
         run_blocks(mesh_loops.clear_grid_rows, len(mass), mass.size, mass)

@@ -204,7 +204,7 @@ class Objective:
         """Move landmarks that are nearest to no point of ``seen`` onto random points.
 
         The points are of ``seen`` (m, d), each used once, so that at most m landmarks
-        move. Return the indices of the moved landmarks; ``landmarks`` (L, d) change in
+        move.  Return the indices of the moved landmarks; ``landmarks`` (L, d) change in
         place.
         """
         nearest = find_nearest_landmarks(
@@ -302,7 +302,7 @@ class Objective:
         """Return the repulsion field of ``sources`` under this energy's aggregate.
 
         ``gain``: derivative of S by the sum over the sources; ``share``: see
-        ``RepulsionField.self_share``. Under a logarithm S is computed from ``points``
+        ``RepulsionField.self_share``.  Under a logarithm S is computed from ``points``
         and ``landmarks``.
         """
         if self.aggregate == "sum":
@@ -426,8 +426,8 @@ methods.OBJECTIVES.update(
 def find_nearest_landmarks(points: Points, landmarks: Points) -> NDArray[np.int32]:
     """Return the index of each point's nearest landmark (Eq. 7), (N,) int32.
 
-    ``points`` (N, d) and ``landmarks`` (L, d) are of one type. Of landmarks at the same
-    distance the first is taken.
+    ``points`` (N, d) and ``landmarks`` (L, d) are of one type.  Of landmarks at the
+    same distance the first is taken.
     """
     labels, work = np.empty(len(points), np.int32), len(points) * len(landmarks)
     run_blocks(

@@ -68,7 +68,7 @@ def _block_repulsion(kernel, i, begin, end, zero, x, sources, weights, source_gr
     """Return the sum of w k(|x - z_j|^2) over sources begin to end, and its x-gradient.
 
     Subtract each term's share of that gradient from ``source_gradient`` (d, M) unless
-    None. ``zero``: lanes of zeros, whose number divides ``end - begin``; ``i``: the
+    None.  ``zero``: lanes of zeros, whose number divides ``end - begin``; ``i``: the
     point's row of ``weights``.
     """
     total, g0, g1, g2 = zero, zero, zero, zero
@@ -127,9 +127,9 @@ def write_row_repulsion(
 ):
     """Return sum_j w_ij k(|y_i - z_j|^2) of point i; write its gradients in y_i and z.
 
-    The sum is over the first ``count`` of the ``sources`` z. The gradient in y_i is
+    The sum is over the first ``count`` of the ``sources`` z.  The gradient in y_i is
     written to row i of ``gradient`` (N, d); the gradient in z is added to
-    ``source_gradient`` (d, M) unless that is None. ``weights`` (N, M): w, None is 1.
+    ``source_gradient`` (d, M) unless that is None.  ``weights`` (N, M): w, None is 1.
     """
     last = points.shape[1] - 1
     # On a plane the third coordinate is not used.
@@ -242,7 +242,7 @@ def write_attraction_gradient(begin, end, attraction, edges, points, gradient):
 def write_edge_energies(begin, end, attraction, edges, points, sums):
     """Write the sum of w f over the edges of each chunk of points to ``sums``.
 
-    ``sums`` (chunks,) float64. Each undirected edge is counted at both of its points.
+    ``sums`` (chunks,) float64.  Each undirected edge is counted at both of its points.
     """
     indptr, indices, weights = edges
     squared = np.empty(_EDGES_AT_ONCE, points.dtype)
@@ -271,9 +271,9 @@ def write_landmark_repulsion(
 ):
     """Write sum_ia k(|y_i - z_a|^2) for chunks of points, and its gradients.
 
-    ``begin`` and ``end`` count chunks. The gradient in y is written to ``gradient`` (N,
-    d), the gradient in z is added to ``landmark_gradients`` (chunks, d, L), the sums
-    are written to ``sums`` (chunks,) float64.
+    ``begin`` and ``end`` count chunks.  The gradient in y is written to ``gradient``
+    (N, d), the gradient in z is added to ``landmark_gradients`` (chunks, d, L), the
+    sums are written to ``sums`` (chunks,) float64.
     """
     for c in range(begin, end):
         total = 0.0
@@ -346,7 +346,7 @@ def write_all_pair_repulsion(
     """Write the sum of w k over pairs j < i of points, in chunks, and its gradient.
 
     The gradient in y_i is written to ``gradient`` (N, d), the gradient in y_j to
-    ``partner_gradient`` (chunks, d, N); the whole gradient is their sum. Chunk c has
+    ``partner_gradient`` (chunks, d, N); the whole gradient is their sum.  Chunk c has
     the i from ``chunk_rows[c]`` to ``chunk_rows[c + 1]``; ``columns`` (d, N) are the
     points again; ``pair_weights`` (N, N): w, None is 1.
     """
@@ -373,7 +373,7 @@ def write_partner_repulsion(begin, end, kernel, shifts, points, gradient, sums):
 
     ``gradient`` (d, N) and ``points`` (d, 2 N) are in the order of
     :data:`torch_forces.Pairs`; ``points`` has all points twice, so that shifted indices
-    need no modulo. Each pair is counted once in ``sums`` (chunks,), and moves both of
+    need no modulo.  Each pair is counted once in ``sums`` (chunks,), and moves both of
     its points.
     """
     n = gradient.shape[1]

@@ -51,7 +51,7 @@ def compute_labels_and_pressure(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return each point's nearest landmark (Eq. 7), (N,), and its pressure, (N,).
 
-    Pressure is in units of the map, 0 for points without pressure. Of more than
+    Pressure is in units of the map, 0 for points without pressure.  Of more than
     ``MAX_POINTS`` points (``MAX_ON_THE_MOVE`` if not at rest) it is NaN for all points,
     unless landmarks repel the points.
     """
@@ -100,7 +100,7 @@ def _energy_slope(
     """Return dE/du at u = h^2 of one lifted point.
 
     Squared distances and weights are those of the point's edges and of its sources;
-    ``flat_sum``: weighted sum of k at u = 0. ``base`` > 0: the repulsion is a
+    ``flat_sum``: weighted sum of k at u = 0.  ``base`` > 0: the repulsion is a
     logarithm.
     """
     _, pull = sum_values_and_slopes(attraction, edge_squared, edge_weights, u)

@@ -96,8 +96,8 @@ class TorchMesh:
 def _spline_weights(t: Tensor, grid: Grid) -> list[Tensor]:
     """Return the spline weights of each point's nodes, one (N, 1 or 4) for each axis.
 
-    ``t`` (N, 3): offset of each point from the second of its four nodes, 0 to 1. In the
-    plane the layer's weight is 1.
+    ``t`` (N, 3): offset of each point from the second of its four nodes, 0 to 1.  In
+    the plane the layer's weight is 1.
     """
     r = 1 - t
     nodes = (
@@ -254,9 +254,9 @@ class TorchForces:
     ) -> tuple[Tensor, Tensor]:
         """Return the sum of w k over pairs of a target and a source, and a gradient.
 
-        The gradient (n, d) is by the positions of ``targets`` (n, d). ``pair_weights``:
-        w (n, m) for ``sources`` (m, d), None is 1; ``kernel`` replaces the method's
-        kernel k.
+        The gradient (n, d) is by the positions of ``targets`` (n, d).
+        ``pair_weights``: w (n, m) for ``sources`` (m, d), None is 1; ``kernel``
+        replaces the method's kernel k.
         """
         targets, sources = targets.detach(), sources.detach()
         gradient, total = torch.empty_like(targets), self._make_zero_sum()

@@ -28,7 +28,7 @@ class RowBasedChoice(NamedTuple):
 def _pca_start(X: Any, n_components: int, _n_neighbors: int, seed: int) -> Any:
     """Return the principal components of rows X (N, D), (N, n_components) float64.
 
-    Missing components are 0. ``seed``: of the power iterations.
+    Missing components are 0.  ``seed``: of the power iterations.
     """
     from napari_embedding_game.core.graph.principal_components import pca
 

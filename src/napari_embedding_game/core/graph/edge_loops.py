@@ -63,7 +63,7 @@ def sort_by_group(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where each group begins, (G + 1,), and the nodes sorted by group, (N,).
 
-    ``groups`` (N,): group of each node, 0 to ``n_groups`` - 1. Nodes of one group are
+    ``groups`` (N,): group of each node, 0 to ``n_groups`` - 1.  Nodes of one group are
     ascending (a counting sort).
     """
     groups = np.ascontiguousarray(groups, np.int32)  # the loop is compiled for one type
@@ -84,9 +84,9 @@ def build_group_graph(
     """Return the graph between groups of nodes: weights summed in float64.
 
     The graph of N nodes is given by ``indptr``, ``indices`` and ``weights``; ``groups``
-    (N,): group of each node. The result is in compressed rows: indptr (G + 1,), groups,
-    weights. Edges inside a group are summed on the diagonal. Columns of a row are not
-    sorted.
+    (N,): group of each node.  The result is in compressed rows: indptr (G + 1,),
+    groups, weights.  Edges inside a group are summed on the diagonal.  Columns of a row
+    are not sorted.
     """
     # Groups are summed one by one in a single row of sums, so that no more memory is
     # used than the result takes.
@@ -143,10 +143,10 @@ def _write_group_rows(
 ):
     """Write the rows of the group graph from group ``first`` on.
 
-    Written are ``found_indptr`` (G + 1,), ``found`` (columns) and ``sums``. The nodes
-    of group g are ``nodes[begins[g] : begins[g + 1]]``. Scratch arrays of one number
-    per group: ``row`` of zeros, ``seen_by`` of numbers below 0. Returns the first group
-    for whose row ``found`` might be too short, or the number of groups.
+    Written are ``found_indptr`` (G + 1,), ``found`` (columns) and ``sums``.  The nodes
+    of group g are ``nodes[begins[g] : begins[g + 1]]``.  Scratch arrays of one number
+    per group: ``row`` of zeros, ``seen_by`` of numbers below 0.  Returns the first
+    group for whose row ``found`` might be too short, or the number of groups.
     """
     n_groups = row.shape[0]
     for group in range(first, n_groups):
@@ -174,7 +174,7 @@ def _write_group_rows(
 def _write_conditional_probabilities(begin, end, distances, target_entropy, out):
     """Write p(j | i) of rows begin to end to ``out`` (N, K), by a bisection.
 
-    ``target_entropy``: logarithm of the perplexity. Equal distances have equal p.
+    ``target_entropy``: logarithm of the perplexity.  Equal distances have equal p.
     """
     k = distances.shape[1]
     width = -(-k // _LANES) * _LANES

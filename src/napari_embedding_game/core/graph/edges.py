@@ -95,7 +95,7 @@ class Edges:
     def from_matrix(cls, matrix: Any, scale: float = 1.0) -> Edges:
         """Return the edges of a symmetric scipy matrix (N, N).
 
-        Symmetry is not checked; duplicate entries are summed. ``scale``: see
+        Symmetry is not checked; duplicate entries are summed.  ``scale``: see
         :class:`Edges`.
         """
         matrix = sparse.csr_matrix(matrix)
@@ -119,8 +119,8 @@ def build_edges(
     """Return the symmetric weighted edges of a neighbour graph.
 
     ``affinity``: one of ``choices.AFFINITIES`` or of ``choices.ROW_AFFINITIES``, which
-    need the rows ``X`` (N, D). ``perplexity``: for "entropic" only, at most and by
-    default a third of the number of neighbours. The result has ``nearest``; its
+    need the rows ``X`` (N, D).  ``perplexity``: for "entropic" only, at most and by
+    default a third of the number of neighbours.  The result has ``nearest``; its
     isolation and coordinates are not filled in here.
     """
     if affinity in ROW_AFFINITIES:
@@ -141,8 +141,8 @@ def directed_weights(
 ) -> NDArray[np.float32]:
     """Return the weight of each row's neighbours, (N, K) float32.
 
-    The weights are not yet symmetric or scaled. For "mixed" they are fuzzy memberships,
-    not yet mixed. ``perplexity`` is used for "entropic" alone.
+    The weights are not yet symmetric or scaled.  For "mixed" they are fuzzy
+    memberships, not yet mixed.  ``perplexity`` is used for "entropic" alone.
     """
     if affinity == "uniform":
         return np.ones(distances.shape, np.float32)
@@ -166,7 +166,7 @@ def _symmetrise_weights(
 ) -> Edges:
     """Return symmetric edges that join the weights of both directions of each pair.
 
-    "uniform" and "mixed" weights are not scaled. "fuzzy" edges are scaled as
+    "uniform" and "mixed" weights are not scaled.  "fuzzy" edges are scaled as
     umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours, with the point itself
     among them; "entropic" ones as openTSNE's ``PerplexityBasedNN``; then both to a sum
     of 2 N K.

@@ -100,9 +100,9 @@ def rank_candidates(
 ) -> Neighbors:
     """Return the ``k`` nearest of each query's ``candidates`` (Q, M), -1 for no row.
 
-    Queries are as in :func:`find_exact_neighbors`. A query with fewer than k candidates
-    has infinite distances in the remaining places. The function is quick where
-    consecutive queries have candidates in common.
+    Queries are as in :func:`find_exact_neighbors`.  A query with fewer than k
+    candidates has infinite distances in the remaining places.  The function is quick
+    where consecutive queries have candidates in common.
     """
     indices = np.empty((len(ids), k), np.int32)
     squared = np.empty((len(ids), k), np.float32)

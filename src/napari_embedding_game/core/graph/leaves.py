@@ -43,7 +43,7 @@ def make_recall_check(rows: exact.AnyRows, k: int, seed: int) -> RecallCheck:
     """Find the ``k`` true neighbours of sampled rows, for measuring recall.
 
     Returns the numbers of at most 500 sampled rows (S,), ascending, and a function:
-    neighbours found (S, M) -> share of the true neighbours among them. Rows as near as
+    neighbours found (S, M) -> share of the true neighbours among them.  Rows as near as
     the last true neighbour count as true.
     """
     n, rng = len(rows), np.random.default_rng(seed)
@@ -65,8 +65,8 @@ def leaf_search(
     """Find ``k`` neighbours of every row (N, D), without the row itself.
 
     Neighbours of neighbours are searched for at most five rounds, as long as the recall
-    by ``check`` is from 0.5 to 0.995 and grows. Returns the row numbers in the order of
-    the lists (N,); in that order the row numbers of the neighbours and their squared
+    by ``check`` is from 0.5 to 0.995 and grows.  Returns the row numbers in the order
+    of the lists (N,); in that order the row numbers of the neighbours and their squared
     distances, (N, k) each; and the recall.
     """
     some, recall = check
@@ -95,7 +95,7 @@ def split_into_lists(
     """Split rows (N, D) into lists of near rows, of at most 512 rows each.
 
     Returns the row numbers in the order of the lists (N,), and where each list begins
-    (M + 1,). At most 256 rows are one list in their order.
+    (M + 1,).  At most 256 rows are one list in their order.
     """
     order = np.arange(len(rows), dtype=np.int32)
     bounds = _halve_long_lists(rows, order, np.array([0, len(rows)]), _MAX_LEAF)
@@ -190,7 +190,7 @@ def _improve_by_neighbors_of_neighbors(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.uint8]]:
     """Run a round of NN-descent: compare each row with its neighbours' neighbours.
 
-    Arguments are the result of the round before, which is not changed. Returns the
+    Arguments are the result of the round before, which is not changed.  Returns the
     nearest rows found so far, their squared distances, and 1 where a neighbour is new,
     (N, k) each.
     """

@@ -22,7 +22,7 @@ def memory_order(layout: NDArray[np.floating]) -> NDArray[np.intp]:
     """Return the order (N,) that sorts points of a layout (N, d) bin by bin.
 
     Bins are strips along the first axis, in each of which points are sorted along the
-    second axis. Below ``MIN_POINTS`` points the order is unchanged.
+    second axis.  Below ``MIN_POINTS`` points the order is unchanged.
     """
     n = len(layout)
     return (

@@ -153,7 +153,7 @@ def knn_graph(
 def choose_search(X: Any, metric: str) -> Search:
     """Return the search of the module's table for the rows' size and the metric.
 
-    No row is compared. InputError: no library knows the metric, or a Python function
+    No row is compared.  InputError: no library knows the metric, or a Python function
     has too many rows.
     """
     (n_points, n_dims), is_sparse = X.shape, sparse.issparse(X)
@@ -224,8 +224,8 @@ def _estimate_exact_work(X: Any) -> float:
 def validate_row_count(n_points: int, n_neighbors: int) -> None:
     """Raise :class:`InputError` unless every row can have ``n_neighbors`` neighbours.
 
-    A row is no neighbour of itself. The estimator lowers ``n_neighbors`` with a warning
-    before, so that only other callers get this error.
+    A row is no neighbour of itself.  The estimator lowers ``n_neighbors`` with a
+    warning before, so that only other callers get this error.
     """
     if n_points <= n_neighbors:
         raise InputError(
@@ -260,7 +260,7 @@ def validate_rows_not_constant(X: Any) -> None:
 def _validate_distances_defined(metric: str, n_undefined: NDArray[Any], X: Any) -> None:
     """Raise :class:`InputError` where rows have undefined distances.
 
-    ``n_undefined`` (N,): number of undefined distances of each row. Values of 1e9 and
+    ``n_undefined`` (N,): number of undefined distances of each row.  Values of 1e9 and
     more are left to a later check.
     """
     # Squares of very large values are infinite, which raises another error later.
@@ -305,8 +305,8 @@ def _search_or_retry(
 ) -> tuple[Search, *_SearchResult]:
     """Search; use the next search where the recall is below ``MIN_RECALL``.
 
-    Returns the search whose result it is, and its result. ``search`` None is chosen by
-    :func:`choose_search`. The order of searches is in the module's docstring.
+    Returns the search whose result it is, and its result.  ``search`` None is chosen by
+    :func:`choose_search`.  The order of searches is in the module's docstring.
     """
     first = search or choose_search(X, metric)
     if metric not in SEARCHED:
@@ -338,8 +338,8 @@ def _compiled_search(
 ) -> _SearchResult | None:
     """Search ``k`` neighbours by our compiled loops; return squared distances.
 
-    The recall is None for "exact". The result is None where "projected" finds no number
-    of candidates that contains the neighbours.
+    The recall is None for "exact".  The result is None where "projected" finds no
+    number of candidates that contains the neighbours.
     """
     from napari_embedding_game.core.graph import exact, leaves, principal_components
 

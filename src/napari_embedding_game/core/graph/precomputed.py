@@ -16,7 +16,7 @@ _BLOCK = 1_024
 def validate_distances(distances: Any) -> None:
     """Raise :class:`InputError` unless the matrix is square, without values below 0.
 
-    ``distances``: a dense or sparse matrix. NaN and symmetry are not checked.
+    ``distances``: a dense or sparse matrix.  NaN and symmetry are not checked.
     """
     n_rows, n_columns = distances.shape
     if n_rows != n_columns:
@@ -62,8 +62,8 @@ def _neighbors_of_sparse(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the nearest stored entries of each row: columns and distances, (N, k).
 
-    k is the least number of entries of a row, ``n_neighbors`` at most. Of equal
-    distances the lower column comes first. PrecomputedDistancesError: k is less than
+    k is the least number of entries of a row, ``n_neighbors`` at most.  Of equal
+    distances the lower column comes first.  PrecomputedDistancesError: k is less than
     ``n_neighbors`` - 1, or 0.
     """
     is_other = entries.row != entries.col

@@ -75,7 +75,7 @@ def principal_directions(
 ) -> NDArray[np.float32]:
     """Return about the directions of largest spread around 0, (count, D), orthonormal.
 
-    ``rows`` (N, D) are not centred here. ``powers`` power iterations of random
+    ``rows`` (N, D) are not centred here.  ``powers`` power iterations of random
     directions (Halko, Martinsson and Tropp, 2011); a direction without spread is 0.
     """
     (n, n_dims), rows = rows.shape, np.ascontiguousarray(rows)

@@ -105,7 +105,7 @@ class Rows:
     def _normalise_rows(self, X: Any) -> NDArray[np.float64]:
         """Return rows in float64, scaled to length 1 unless the metric is euclidean.
 
-        Rows are centred first for "correlation"; rows of zeros stay 0. A column that
+        Rows are centred first for "correlation"; rows of zeros stay 0.  A column that
         marks rows of zeros is appended where there are such rows.
         """
         rows: NDArray[np.float64]
@@ -175,8 +175,8 @@ def centre_for_library(X: Any, metric: str) -> Any:
     """Return rows near enough to 0 for a library's squared distances.
 
     Only float64 can lie so far from 0 that squares lose the differences, so that sparse
-    rows and other types are returned unchanged. Under "euclidean" float64 rows are
-    centred, scaled and rounded to float32. Under other metrics of differences they are
+    rows and other types are returned unchanged.  Under "euclidean" float64 rows are
+    centred, scaled and rounded to float32.  Under other metrics of differences they are
     centred if they lie more than 1,000 widths from 0; under all others they are
     unchanged.
     """

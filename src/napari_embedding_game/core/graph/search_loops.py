@@ -110,7 +110,7 @@ def _add_products_of_pair(a, b, others, filled, s, t):
 def insert_sorted(indices, distances, index, distance):
     """Insert an entry into a list sorted by distance, in place; drop its last entry.
 
-    Of entries at the same distance the lower index comes first. The caller checks that
+    Of entries at the same distance the lower index comes first.  The caller checks that
     the entry is nearer than the last one.
     """
     at = distances.shape[0] - 1
@@ -201,7 +201,7 @@ def _has_rough_scores(query, squared):
 def have_rough_scores(queries, squared):
     """Return for each query whether its neighbours are too close for scores, (Q,) bool.
 
-    ``squared`` (Q, k): squared distances of the nearest rows found. It is also true of
+    ``squared`` (Q, k): squared distances of the nearest rows found.  It is also true of
     queries so long that squares may be infinite.
     """
     is_lost = np.empty(len(queries), np.bool_)
@@ -228,7 +228,7 @@ def keep_nearest_by_differences(queries, excluded, rows, first, indices, squared
     """Insert the rows nearest to each query into its list, by squared distances.
 
     Query q is compared with all ``rows``, numbered from ``first`` on, but for row
-    ``excluded[q]``. The sorted lists ``indices`` and ``squared`` (Q, k) are updated in
+    ``excluded[q]``.  The sorted lists ``indices`` and ``squared`` (Q, k) are updated in
     place.
     """
     for q in range(len(queries)):
@@ -296,7 +296,7 @@ def _dot_float64(x, y):
 def orthonormalize(vectors, out):
     """Write orthonormalised ``vectors`` (d, D) to ``out`` (d, D); change both in place.
 
-    ``vectors`` are float64. A vector that depends on earlier ones becomes 0.
+    ``vectors`` are float64.  A vector that depends on earlier ones becomes 0.
     """
     for k in range(len(vectors)):
         vector = vectors[k]
@@ -348,7 +348,7 @@ def _halve_list(rows, order):
     """Reorder a list of row numbers ``order``, in place, so that its halves lie apart.
 
     1. The longest direction of sampled rows is found by power iterations.
-    2. Rows below the median along the direction come first, rows above it last. Rows at
+    2. Rows below the median along the direction come first, rows above it last; rows at
        the median are divided so that the halves are equally long.
     """
     n, n_dims = len(order), rows.shape[1]
@@ -424,7 +424,7 @@ def choose_nearest_lists(begin, end, rows, bounds, means, near, chosen):
     """Write the list that each row of lists begin to end is nearest to, to ``chosen``.
 
     Candidates are the lists near the row's list, ``near`` (M, count); distances are
-    those to the lists' ``means`` (M, D). ``chosen``: (N,).
+    those to the lists' ``means`` (M, D).  ``chosen``: (N,).
     """
     for at in range(begin, end):
         for i in range(bounds[at], bounds[at + 1]):
@@ -440,8 +440,8 @@ def compare_near_lists(begin, end, rows, bounds, near, fewest, indices, squared)
     """Write the nearest rows of each row of lists begin to end.
 
     Candidates are the rows of the nearest lists (``near``) that hold ``fewest`` rows
-    together, or all rows where those are too few. List m is ``rows[bounds[m] : bounds[m
-    + 1]]``; ``indices`` and ``squared`` (N, k) are written.
+    together, or all rows where those are too few.  List m is ``rows[bounds[m] :
+    bounds[m + 1]]``; ``indices`` and ``squared`` (N, k) are written.
     """
     k = indices.shape[1]
     for at in range(begin, end):
@@ -479,8 +479,8 @@ def search_lists(
     """Write the nearest rows of queries begin to end, from the nearest lists.
 
     ``rows`` (N, D) lie in the ``order`` of the lists; list m has the rows from
-    ``bounds[m]`` to ``bounds[m + 1]``. Searched are the ``n_probes`` lists with the
-    nearest ``means``, or all where those hold fewer than k rows. ``indices`` (Q, k),
+    ``bounds[m]`` to ``bounds[m + 1]``.  Searched are the ``n_probes`` lists with the
+    nearest ``means``, or all where those hold fewer than k rows.  ``indices`` (Q, k),
     numbers by ``order``, and ``squared`` are written.
     """
     n_lists, last = len(means), indices.shape[1] - 1
@@ -543,10 +543,10 @@ def search_neighbors_of_neighbors(
 ):
     """Write the nearest of each row's neighbours and its neighbours' neighbours.
 
-    A round of NN-descent (Dong and others, 2011) in both directions of edges. Pairs
-    over two old edges were compared in an earlier round and are skipped. Written are
+    A round of NN-descent (Dong and others, 2011) in both directions of edges.  Pairs
+    over two old edges were compared in an earlier round and are skipped.  Written are
     ``nearer`` and ``distances`` (N, k), and ``is_added``, 1 where a neighbour was not
-    in ``indices``. ``reverse``: see :func:`write_reverse_neighbors`.
+    in ``indices``.  ``reverse``: see :func:`write_reverse_neighbors`.
     """
     k, width = indices.shape[1], reverse.shape[1]
     seen = np.full(len(rows), -1, np.int32)  # the row last compared with each row

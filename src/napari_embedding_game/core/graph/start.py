@@ -57,8 +57,8 @@ def start_layout(
     """Return the start layout, (N, d) float32, each dimension of unit variance.
 
     ``init``: "spectral", "random" or a name of ``choices.STARTS``; ``X`` (N, D): rows,
-    unused by "random"; ``n_neighbors``: for starts of ``choices.STARTS``. Noise of 1e-3
-    separates points with the same start. The same seed gives the same layout.
+    unused by "random"; ``n_neighbors``: for starts of ``choices.STARTS``.  Noise of
+    1e-3 separates points with the same start.  The same seed gives the same layout.
     """
     rng = np.random.default_rng(random_state)
     shape = edges.n_points, n_components
@@ -158,7 +158,7 @@ def _run_power_iterations(
     """Return the layout (N, d) after power iterations; ``layout`` is overwritten.
 
     ``graph``: indptr, indices and weights; ``component`` (N,): connected component of
-    each point. Columns are orthonormalised within each component in every fifth
+    each point.  Columns are orthonormalised within each component in every fifth
     iteration.
     """
     degree, moved = sum_absolute_weights(graph[0], graph[2]), np.empty_like(layout)
@@ -201,8 +201,8 @@ def _orthonormalize(
 def _smooth_points(begin, end, indptr, indices, weights, degree, layout, moved):
     """Write points begin to end, moved half of the way to their neighbours' mean.
 
-    ``layout`` (N, d) is read, ``moved`` (N, d) is written. ``degree`` (N,): sum of each
-    point's weights; a point without edges is moved half of the way to 0.
+    ``layout`` (N, d) is read, ``moved`` (N, d) is written.  ``degree`` (N,): sum of
+    each point's weights; a point without edges is moved half of the way to 0.
     """
     half, zero = np.float32(0.5), np.float32(0)
     for i in range(begin, end):

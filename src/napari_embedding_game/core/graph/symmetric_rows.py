@@ -36,9 +36,9 @@ def join_directions(
 ) -> tuple[CompressedRows, float]:
     """Return the symmetric compressed rows of directed weights, and their sum.
 
-    ``indices`` and ``weights`` (N, K): neighbours of each row and their weights. A pair
-    with the weights a and b has a + b in both directions, or a + b - a b where
-    ``takes_product``; without the reverse edge b is 0. Weights of 0 are left out.
+    ``indices`` and ``weights`` (N, K): neighbours of each row and their weights.  A
+    pair with the weights a and b has a + b in both directions, or a + b - a b where
+    ``takes_product``; without the reverse edge b is 0.  Weights of 0 are left out.
     """
     n, k = indices.shape
     begins, entries = sort_entries_by_target(indices)
@@ -125,7 +125,7 @@ def _count_ranges(begin, end, indices, shift, counts):
 def _sort_by_range(begin, end, indices, shift, places, by_range):
     """Write the entries of chunks begin to end by range, from ``places`` on.
 
-    ``places`` (chunks, ranges) are advanced in place. Entry i K + p is neighbour p of
+    ``places`` (chunks, ranges) are advanced in place.  Entry i K + p is neighbour p of
     row i; ``by_range`` (N K,) is written.
     """
     k = indices.shape[1]
@@ -142,8 +142,8 @@ def _sort_in_ranges(begin, end, targets, n, shift, bounds, by_range, begins, ent
     """Write the entries of ranges begin to end by row, and where each row begins.
 
     ``targets`` (N K,): the row that each entry points to, of ``n`` rows; ``by_range``
-    (N K,): entries by range, where range g begins at ``bounds[g]``. ``begins`` (N + 1,)
-    and ``entries`` (N K,) are written.
+    (N K,): entries by range, where range g begins at ``bounds[g]``.  ``begins`` (N +
+    1,) and ``entries`` (N K,) are written.
     """
     for group in range(begin, end):
         first = group << shift
