@@ -94,7 +94,10 @@ class SampleDesign:
         return np.column_stack([self.is_inside, others]).astype(np.float64)
 
     def describe(self, column: str) -> str:
-        """Return a sentence on the design; ``column`` names the samples."""
+        """Return a sentence on pairing, the number of samples, and samples left out.
+
+        ``column``: name of the column that names the samples.
+        """
         n, n_inside = len(self.is_inside), int(self.is_inside.sum())
         text = f"Not paired: {n_inside:,} against {n - n_inside:,} samples."
         if self.is_paired:
