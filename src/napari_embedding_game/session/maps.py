@@ -200,10 +200,13 @@ class MapTree:
     def _has_different_rows(self, dataset: Dataset) -> bool:
         """Return whether a new reading has other rows on purpose than the data on show.
 
-        It has where there are no data on show, or where only one of both is transposed
-        or of measured objects.  Measured objects are others if a name or a place has
-        changed.  Other rows are others if their number differs but some hashes are
-        shared, as of another array of a file.
+        True in any of these cases:
+
+        - there are no data on show
+        - only one of both is transposed, or only one is of measured objects
+        - both are of measured objects, and names or places differ
+        - the number of other rows differs, but some hashes are shared, as of another
+          array of a file
         """
         current = self._session.dataset
         if current is None:
@@ -411,8 +414,9 @@ class MapTree:
     def _with_annotation_column(self, child: Dataset) -> Dataset:
         """Return a child dataset with the open map's annotation as a column.
 
-        A row that is not annotated keeps its name in such a column of the open map.
-        Where no row has a name, the dataset is returned as it is.
+        A row without annotation keeps the name that the open map's own column of the
+        parent's annotation has for it.  Where no row has a name, the dataset is
+        returned as it is.
         """
         parent, clusters = self._session.dataset, self._session.clusters
         annotation = clusters.state.annotation

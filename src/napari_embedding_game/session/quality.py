@@ -53,7 +53,7 @@ def find_sample_effect_column(
 def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
     """Return integer codes (n,) of each column of groups, by name; -1 for no group.
 
-    Of the first ``MAX_COLUMNS`` columns with two or more groups.
+    At most ``MAX_COLUMNS`` columns, the first that have two or more groups.
     """
     obs = dataset.obs
     several = [name for name in dataset.level_columns if obs[name].nunique() > 1]

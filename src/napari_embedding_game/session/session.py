@@ -739,8 +739,7 @@ class Session:
     def _update_from_frame(self, progress: Progress) -> None:
         """Set the snapshot of a frame, and update the clusters if need be.
 
-        Need is where labels, merge tree or number of landmarks are not those of the
-        clusters.
+        Clusters are updated if labels, merge tree or number of landmarks have changed.
         """
         previous, snapshot = self.snapshot, progress.snapshot
         assert snapshot is not None
@@ -754,7 +753,7 @@ class Session:
         self.clusters.update_from_game(snapshot.labels, n_landmarks, self.merging)
 
     def _on_clusters_changed(self) -> None:
-        """Update the selection, and the message unless it is not about the map."""
+        """Update the selection, and the message if it is empty or about the map."""
         self.selection.update_labels(self.clusters.labels)
         if self.message in ("", self._map_message):  # not another message
             self._show_map_message()
@@ -819,8 +818,9 @@ class Session:
     def _needs_restart(self) -> bool:
         """Whether the run cannot take up the chosen settings without a restart.
 
-        A game can take them up with the same affinity, and within the method's limit of
-        points.  Any other method needs a restart for any of them.  False without a run.
+        A game can take up settings with the same affinity, within the method's limit of
+        points.  Another method can take up no setting that steers a game.  False
+        without a run.
         """
         if self.run is None:
             return False

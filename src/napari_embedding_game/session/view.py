@@ -155,8 +155,8 @@ class View:
     def _update_panels(self) -> None:
         """End a comparison of a former map, and emit ``panels_changed`` if need be.
 
-        Need is where panels begin, end, or have other points or names.  While points
-        move any comparison ends.
+        It is emitted where panels begin, end, or have other points or names.  While
+        points move any comparison ends.
         """
         if self._session.is_moving or self.comparison is None:
             self.set_comparison(None)

@@ -176,6 +176,6 @@ def _validate_moment(moment: Moment) -> None:
 
 
 def _expect(is_true: bool, expected: str) -> None:
-    """Raise DamageError with the place that is damaged, unless a condition holds."""
+    """Raise DamageError unless ``is_true``; ``expected`` names what is damaged."""
     if not is_true:
         raise DamageError(expected)

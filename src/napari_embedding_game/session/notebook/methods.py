@@ -189,8 +189,8 @@ def _excluded_cells_text(recipe: Mapping[str, Any]) -> str:
 def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
     """Yield sentences on the run: placed, given, or by a method and its settings.
 
-    Only settings that the method uses and, for some, that are not the default are told.
-    Changes during the run follow.
+    Settings that the method does not use, and some that have their default, are left
+    out. Sentences on changes during a run by a method follow.
     """
     settings, snapshot = record.settings, saved.snapshot
     assert snapshot is not None
