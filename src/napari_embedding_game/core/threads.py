@@ -143,11 +143,22 @@ def use_one_torch_thread() -> Iterator[None]:
     import torch
 
     torch.get_num_threads()  # the first call in a thread sets its number of threads
-    with _find_openmp_controller().limit(limits=1):
+    with _find_controller("openmp").limit(limits=1):
+        yield
+
+
+@contextmanager
+def use_one_blas_thread() -> Iterator[None]:
+    """Limit numpy's linear algebra to one thread inside the block, in all threads.
+
+    For small matrices: threads that wait for each other take a hundred times as long
+    where other programs keep the cores busy.  Blocks must not run at the same time.
+    """
+    with _find_controller("blas").limit(limits=1):
         yield
 
 
 @cache
-def _find_openmp_controller() -> ThreadpoolController:
-    """Return the controller of OpenMP's thread limits; finding it takes 10 ms."""
-    return ThreadpoolController().select(user_api="openmp")
+def _find_controller(user_api: str) -> ThreadpoolController:
+    """Return the controller of the limits of "openmp" or "blas"; it takes 10 ms."""
+    return ThreadpoolController().select(user_api=user_api)

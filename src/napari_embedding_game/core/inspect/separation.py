@@ -27,6 +27,7 @@ from napari_embedding_game.core.inspect.log_concave import (
     find_emptiest_interval,
     fit_log_concave,
 )
+from napari_embedding_game.core.threads import use_one_blas_thread
 
 ALPHA = 0.01
 """Probability below which two groups are two."""
@@ -118,7 +119,9 @@ def measure_separation(
     pairs = zip(groups, counts, strict=True)
     sampled = np.concatenate([rng.choice(rows, n, replace=False) for rows, n in pairs])
     is_second = np.arange(len(sampled)) >= counts[0]
-    scores = _score_along_line(_to_columns(X[sampled], metric), is_second, rng)
+    with use_one_blas_thread():
+        points = _to_columns(X[sampled], metric)
+        scores = _score_along_line(points, is_second, rng)
     if scores is None:
         return Separation(1.0, 0.0, False)
     p, depth = _test_scores(scores, is_second, alpha, rng)
