@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -170,7 +171,8 @@ class ReferenceWidget(MapTool):
         """
         (predicted,) = mapped.labels.values()
         name = self._session.add_columns(with_predicted_labels, predicted)
-        self._session.look.color_by = choice_of_column(name, self._session.dataset)
+        with suppress(StopIteration):  # too many labels to colour the map by
+            self._session.look.color_by = choice_of_column(name, self._session.dataset)
         self._show_result(predicted, mapped.notes)
 
     def _show_result(
