@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import brentq
 
 from napari_embedding_game.core.graph.choices import AFFINITIES
@@ -7,7 +8,11 @@ from napari_embedding_game.core.graph.edge_loops import (
     conditional_probabilities,
     fuzzy_memberships,
 )
-from napari_embedding_game.core.graph.edges import build_edges, to_directed_matrix
+from napari_embedding_game.core.graph.edges import (
+    Edges,
+    build_edges,
+    to_directed_matrix,
+)
 from napari_embedding_game.core.graph.neighbors import knn_graph
 
 N, K = 150, 9
@@ -91,3 +96,12 @@ def test_entropic_rows_are_scikit_learns(plain_graph):
     matrix = to_directed_matrix(plain_graph, found)
     joint_wanted = ((matrix + matrix.T) / (2 * N)).toarray()
     np.testing.assert_allclose(dense(joint) / joint.scale, joint_wanted, atol=1e-9)
+
+
+def test_a_matrix_that_edges_are_made_of_stays_as_it_is():
+    weights = sparse.csr_matrix(
+        (np.ones(4), np.array([1, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2)
+    )
+    edges = Edges.from_matrix(weights)
+    np.testing.assert_array_equal(edges.to_csr_matrix().toarray(), [[0, 2], [2, 0]])
+    assert weights.nnz == 4

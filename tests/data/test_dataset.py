@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 
+from napari_embedding_game.data.dataset import AddedColumns
 from napari_embedding_game.data.label_objects import Objects
 from worlds import rows
 
@@ -43,3 +44,21 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
     assert more.differs_only_in_columns(part)
     assert not more.differs_only_in_columns(dataset)
     assert frame.columns.tolist() == names
+
+
+def test_added_columns_replace_their_own_and_never_those_of_the_file():
+    obs = pd.DataFrame({"m_confidence": [0.5, 0.6, 0.7]}, index=list("abc"))
+    dataset = rows(np.eye(3), obs=obs)
+    predicted = AddedColumns(kind="predicted")
+    once, name = dataset.with_columns("m", {"": list("uvw")}, predicted)
+    assert name == "m"
+    columns = {"": list("uvw"), "_confidence": [1.0, 1.0, 1.0]}
+    again, name = once.with_columns("m", columns, predicted)
+    assert name == "m 2"
+    assert list(again.obs) == ["m_confidence", "m", "m 2", "m 2_confidence"]
+    assert list(again.obs["m_confidence"]) == [0.5, 0.6, 0.7]
+    # Of a column that is made anew without its confidence, none stays behind.
+    last, name = again.with_columns("m 2", {"": list("xyz")}, predicted)
+    assert name == "m 2"
+    assert list(last.obs) == ["m_confidence", "m", "m 2"]
+    assert list(last.obs["m 2"]) == list("xyz")

@@ -329,20 +329,19 @@ class Dataset:
         Otherwise the name gets a number if any of the names is taken, so that columns
         of the file stay. The cache of computed values is shared with this dataset.
         """
-        replaced, name, number = (
-            self.added_of_kind(record.kind) if replaces else {},
-            base_name,
-            1,
-        )
-        while name not in replaced and any(
-            name + end in self.obs for end in columns_by_suffix
-        ):
+        replaced = self.added_of_kind(record.kind) if replaces else {}
+        name, number = base_name, 1
+
+        def columns_to_overwrite() -> set[str]:
+            return set(replaced[name].columns) if name in replaced else set()
+
+        while (
+            {name + ending for ending in columns_by_suffix} - columns_to_overwrite()
+        ) & set(self.obs.columns):
             number += 1
             name = f"{base_name} {number}"
         new = {name + ending: values for ending, values in columns_by_suffix.items()}
-        obs = self.obs.copy(deep=False)
-        for one in new.keys() & set(obs.columns):
-            del obs[one]
+        obs = self.obs.drop(columns=[*columns_to_overwrite()], errors="ignore")
         # insert avoids the warning of pandas on setting a column of a slice.
         for one, values in new.items():
             obs.insert(obs.shape[1], one, values)

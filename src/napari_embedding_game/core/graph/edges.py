@@ -99,7 +99,9 @@ class Edges:
         :class:`Edges`.
         """
         matrix = sparse.csr_matrix(matrix)
-        matrix.sum_duplicates()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # it shares memory with the caller's
+            matrix.sum_duplicates()
         fits = matrix.nnz <= np.iinfo(np.uint32).max
         return cls(
             matrix.indptr.astype(np.uint32 if fits else np.uint64),
