@@ -64,13 +64,15 @@ def test_a_new_one_comes_where_it_was_ended():
 
 ENDED = """
 import threading
-from napari_embedding_game.data.reading_process import begin_process, read_apart
+from napari_embedding_game.data.reading_process import (
+    read_in_process, start_reading_process,
+)
 from napari_embedding_game.data.stages import finish
-begin_process()
-print(finish(read_apart("__import__('os').getpid()", eval)))
+start_reading_process()
+print(finish(read_in_process("__import__('os').getpid()", eval)))
 is_begun = threading.Event()
 def read():
-    for stage in read_apart("sum(range(10**12))", eval):
+    for stage in read_in_process("sum(range(10**12))", eval):
         is_begun.set()
 threading.Thread(target=read, daemon=True).start()
 is_begun.wait()

@@ -52,7 +52,7 @@ def test_without_rows_only_the_maps_are_compared(session, dataset):
     session.snapshot = replace(session.snapshot, embedding=twice)
     compared = begin(session, -1)
     assert compared.qualities is None
-    assert compared.maps.moved.max() < 1e-5
+    assert compared.maps.movement.max() < 1e-5
     assert "neighbours kept" not in str(session.view.panels.captions)
 
 
@@ -88,7 +88,7 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     n = len(base.embedding)
     assert view.positions.shape == (2 * n, 2)
     np.testing.assert_array_equal(view.positions[:n], base.embedding)
-    apart = view.positions[n:] - compared.maps.second
+    apart = view.positions[n:] - compared.maps.aligned
     np.testing.assert_allclose(apart, np.tile(apart[0], (n, 1)), atol=1e-5)
     # No point of one panel lies in the other.
     assert view.positions[:n, 0].max() < view.positions[n:, 0].min()
@@ -96,7 +96,7 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     assert (here[0], there[0]) == ("This map", compared.mark.title)
     for (_, said), one in zip((here, there), compared.qualities, strict=True):
         assert f"{one.neighbors_kept:.0%}" in said
-    assert f"{np.median(compared.maps.moved):.0%}" in compared.describe_difference()
+    assert f"{np.median(compared.maps.movement):.0%}" in compared.describe_difference()
     assert view.painted_snapshot is session.snapshot is base
     session.look.split_by = ""
     view.set_comparison(None)
@@ -123,7 +123,7 @@ def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facin
     n, panels, seen = len(session.snapshot.embedding), view.panels, view.positions
     # Each map is seen as it is, and no point of one is in front of the other.
     np.testing.assert_array_equal(seen[:n], session.snapshot.embedding)
-    apart = seen[n:] - compared.maps.second
+    apart = seen[n:] - compared.maps.aligned
     np.testing.assert_allclose(apart, np.tile(panels.offsets[1], (n, 1)), atol=1e-5)
     right, up = np.array(facing, float)
     across = seen @ right
@@ -133,7 +133,7 @@ def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facin
     assert panels.captions[1][1].endswith("%, 2 dimensions")
     assert "as a sheet" in compared.describe_difference()
     # The scale goes by what is the same from all sides.
-    both = np.concatenate([seen[:n], compared.maps.second])
+    both = np.concatenate([seen[:n], compared.maps.aligned])
     middle = (both.min(axis=0) + both.max(axis=0)) / 2
     np.testing.assert_allclose(panels.box.mean(axis=0), middle, atol=1e-5)
 

@@ -48,10 +48,10 @@ def readers():
 def test_a_damaged_file_does_no_harm_to_the_window(
     window, session, from_menu, qtbot, person_at_the_window, tmp_path
 ):
-    maps = make_workspace(window, session).maps
+    maps = make_workspace(window, session).map_tree
     title = person_at_the_window.GAME
     from_menu(window.window.plugins_menu, person_at_the_window.PLUGIN, title)
-    data = window.window.dock_widgets[title].data
+    data = window.window.dock_widgets[title].data_controls
 
     def drop(path):
         person_at_the_window.drop_files(window, path)

@@ -365,7 +365,7 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     assert dock.data_controls.summary.text().endswith(
         "Samples: kit_id, state. Ids: cell_id."
     )
-    assert sample_columns(session.dataset) == ["kit_id"]
+    assert sample_columns(session.dataset) == ["kit_id", "state"]
     assert group_codes_by_column(session.dataset).keys() == {"kit_id", "state"}
     # What is embedded follows, too, and more than one choice is said.
     columns.list.clearSelection()

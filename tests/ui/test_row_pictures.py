@@ -172,4 +172,4 @@ def test_pictures_that_fail_are_told_of(qtbot, play, dock, inspector):
     view.set_rows(np.arange(40))
     message = inspector.clusters.message
     qtbot.waitUntil(lambda: "no page 0" in message.text())
-    assert "open the image and its labels again" in message.text()
+    assert "Open the image and its labels again" in message.text()
