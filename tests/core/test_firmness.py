@@ -144,6 +144,7 @@ def test_the_answer_says_gap_or_difference_or_one_group():
         "A gap lies between them: where they meet, the data are 62% sparser than those "
         "of one group would be (p = 0.002)."
     )
+    assert "would be (p < 0.0001)." in str(Separation(3e-7, 0.9, has_gap=True))
     assert str(Separation(0.002, 0.3, has_gap=False)).startswith(
         "Different, but without a gap: where they meet, the data are 30% sparser"
     )

@@ -65,15 +65,20 @@ class Separation:
         """Whether these are two groups, at ``ALPHA``."""
         return self.p < ALPHA
 
+    @property
+    def p_text(self) -> str:
+        """The probability in a sentence: "p = 0.002", or "p < 0.0001"."""
+        return f"p = {self.p:.1g}" if self.p >= 1e-4 else "p < 0.0001"
+
     def __str__(self) -> str:
         """Return the answer to "Are these two one group?"."""
         answer = (_GAP if self.has_gap else _NO_GAP) if self.is_firm else _ONE_GROUP
-        return answer.format(depth=self.depth, p=max(self.p, 1e-4))
+        return answer.format(depth=self.depth, p=self.p_text)
 
 
 _DEPTH = (
     "where they meet, the data are {depth:.0%} sparser than those of one group would "
-    "be (p = {p:.1g})"
+    "be ({p})"
 )
 _GAP = f"A gap lies between them: {_DEPTH}."
 _NO_GAP = (
@@ -81,7 +86,7 @@ _NO_GAP = (
     "may be stages of one development."
 )
 _ONE_GROUP = (
-    "Not told apart: they may be one group (p = {p:.1g}). Markers of one against the "
+    "Not told apart: they may be one group ({p}). Markers of one against the "
     "other may only show where the line was drawn, however small their p-values are."
 )
 

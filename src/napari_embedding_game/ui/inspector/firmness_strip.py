@@ -16,7 +16,7 @@ USE_TEXTS = ((), ("Use the suggested {}",), ("Use {} (coarse)", "Use {} (fine)")
 """Texts below the bars, left and right, by how many numbers are suggested."""
 FIRM = (
     "{n} clusters: firm. Where the two parts meet that this number divides, the data "
-    "are {depth:.0%} sparser than those of one group would be (p = {p:.1g})."
+    "are {depth:.0%} sparser than those of one group would be ({p})."
 )
 NOT_FIRM = "{n} clusters: not firm. What is divided here may be one group, or is small."
 SUGGESTED = " Suggested, {}. Click to choose it."
@@ -67,7 +67,7 @@ class FirmnessStrip(QWidget):
             return ""
         sentence = NOT_FIRM.format(n=n_clusters)
         if cut.is_firm and cut.separation is not None:
-            depth, p = cut.separation.depth, max(cut.separation.p, 1e-4)
+            depth, p = cut.separation.depth, cut.separation.p_text
             sentence = FIRM.format(n=n_clusters, depth=depth, p=p)
         for number, use in zip(self._suggested[::-1], (FINE, COARSE), strict=False):
             sentence += SUGGESTED.format(use) if number == n_clusters else ""
