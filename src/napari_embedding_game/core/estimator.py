@@ -781,9 +781,11 @@ def _validate_fit_arguments(
 
 
 def _limit_neighbors_to_rows(settings: Settings, n_rows: int) -> Settings:
-    """Return settings with neighbours and perplexity lowered to ``n_rows``.
+    """Lower n_neighbors and perplexity to what ``n_rows`` allow, with a warning each.
 
-    A warning says what was lowered.  Settings that fit are returned themselves.
+    n_neighbors is lowered to n_rows - 1.  With the affinity "entropic", whose
+    neighbours follow from the perplexity, the perplexity is lowered to
+    (n_rows - 1) / 3, at least 1.  Settings that fit are returned themselves.
     """
     k = resolve_n_neighbors(settings, n_rows)
     if k >= n_rows:

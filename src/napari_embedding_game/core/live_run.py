@@ -147,10 +147,16 @@ class Run:
         """Play up to the next snapshot and return it; None at the end of the run.
 
         The first call begins the game, with pending settings as those of the start.
-        The run does not end while a change is pending.  With ``look`` no point moves,
-        and the snapshot has complete diagnostics of the present state, as has the
-        snapshot at ``stop_at``.  Raises InputError for settings or data that the game
-        cannot use; any error stops the run.
+        The run does not end while a change is pending.  None also at ``stop_at``, and
+        once :meth:`stop` was called or an error has stopped the run.
+
+        ``look``: whether no point moves, and the snapshot has complete diagnostics of
+        the present state, as has the snapshot at ``stop_at``.  A look is also answered
+        at the end of the run, at ``stop_at``, and for the fit that :meth:`stop` stores,
+        but not in a stopped run; in the first call it is ignored.
+
+        Raises InputError for settings or data that the game cannot use; any error stops
+        the run.
         """
         with self._compute_lock, delay_interrupts():
             if self._is_stopped or (self._is_leaving and not look):

@@ -74,8 +74,9 @@ class SharedCacheFile(IndexDataCacheFile):
             self._save_index({**overloads, key: name})
 
     def _remove_data_files(self) -> None:
-        """Remove files of machine code that no index names, left by former versions.
+        """Remove all files of this function's machine code, which no index names.
 
+        They were left by former versions, as this is called while the index is empty.
         Files that cannot be removed stay.
         """
         before, after = self._data_name_pattern.split("{number:d}")

@@ -41,12 +41,15 @@ from napari_embedding_game.core.threads import limit_threads
 
 
 def validate_inputs(X: Any, settings: Settings) -> None:
-    """Raise InputError for settings or data refused before the neighbour search.
+    """Check settings and data before the neighbour search; raise InputError if refused.
+
+    Refused are invalid settings, distances that are not square or are below 0, a device
+    that this machine does not have, and too many rows for the method.  The values of
+    rows are not checked here.  Memory is not estimated; of a full graphics card see
+    ``device.GPU_IS_FULL``.
 
     ``X``: (N, D) rows, or (N, N) distances with ``metric="precomputed"``, which has no
-    row-based affinity or start and no large picture.  Also refused: a device that this
-    machine does not have, and too many rows for the method.  Memory is not estimated;
-    of a full graphics card see ``device.GPU_IS_FULL``.
+    row-based affinity or start and no large picture.
     """
     settings.validate()
     if settings.metric == "precomputed":

@@ -199,7 +199,11 @@ def hash_table_rows(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
 
 
 def _to_mixed_bits(values: Any) -> NDArray[np.uint64]:
-    """Return numbers as uint64 whose low bits depend on the high ones, too."""
+    """Return numbers as float64 bits, uint64, the high half mixed into the low half.
+
+    The shape is that of ``values``. The bits of 0 and -0 are equal, and so are those of
+    all NaN.
+    """
     numbers = np.array(values, np.float64, order="C")
     numbers += 0.0  # this turns -0.0 into 0
     is_missing = np.isnan(numbers)

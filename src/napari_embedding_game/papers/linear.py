@@ -23,11 +23,14 @@ def gradient_pca(
     """Return rows (N, D) projected on directions found by a game of ``ROUNDS``, (N, d).
 
     The game is f(U) = |U U^T X - X|^2 against its conjugate, OMD against BestResp+
-    (paper 2, Alg. 6).  As in the paper's experiment (Remark 6.23) U starts with norm
-    1 and the gradient is scaled to norm 1, so that G = 1.  The step R / (G sqrt(T))
-    takes R = 1 + sqrt(k), the largest distance of the start from a U with orthogonal
+    (paper 2, Alg. 6).  As in the paper's experiment (Remark 6.23) U starts with norm 1
+    and the gradient is scaled to norm 1, so that G = 1.  The step R / (G sqrt(T)) takes
+    R = 1 + sqrt(k), the largest distance of the start from a U (D, k) with orthogonal
     columns; the paper has R = 25 for every k.  The last U is then replaced by the
     nearest orthogonal matrix (Remark 1.8).
+
+    ``n_components``: d; k is the number of components, d or D where that is less.
+    ``n_neighbors`` is not used.
     """
     rng = np.random.default_rng(random_state)
     k = min(n_components, X.shape[1])

@@ -153,10 +153,12 @@ class LiftedEnergy:
         return flat, x, is_free
 
     def _repulsion_slopes_and_sum(self, y: Points) -> tuple[Array, float]:
-        """Return minus twice each point's slope of the kernels (N,), and the sum of k.
+        """Return -2 times each point's slope of the kernels, (N,), and the sum of k.
 
-        Slope and sum are weighted by the objective's repelling weights, if it has any.
-        The sum is over all ordered pairs of different points of ``y`` (N, d).
+        The slope of point i of ``y`` (N, d) is the sum of k'(s) over all other points,
+        where k' is the derivative by the squared distance s.  The sum of k is over all
+        ordered pairs of different points, so that each pair counts twice.  Both are
+        weighted by the objective's repelling weights, if it has any.
         """
         forces, weights = self._objective.forces, self._objective.weights
         push, sums = np.empty(len(y)), np.empty(count_chunks(len(y)))

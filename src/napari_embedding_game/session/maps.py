@@ -166,9 +166,10 @@ class MapTree:
     def open_placed_map(self, cells: PlacedCells) -> None:
         """Add and open a map of the cells on show, placed on the map of a reference.
 
-        The new map is a child of the cells' own map, which gets the predicted labels,
-        and positions on a map by another program, as columns.  It is coloured by the
-        predicted label. If a placed map is open, the new map is put next to it, under
+        The cells' own map, which is on show, gets columns: the predicted labels, and
+        the positions on a map published by another program, if the reference has one.
+        The new map is its child and is coloured by the predicted label.  If a placed
+        map is open, that map gets the columns, and the new map is put next to it, under
         the same parent.
 
         ``cells``: placed cells of the dataset on show.
@@ -254,11 +255,14 @@ class MapTree:
     def _open_aligned_reading(self, dataset: Dataset) -> None:
         """Open a new reading whose rows are in the order of the maps.
 
-        All maps are updated from the reading.  Then the first of these that fits:
+        The base map is the open map, or its parent if the open map is itself a reading.
+        If the base map is a child map, only its rows of the reading are used.  All maps
+        are updated from the reading.  Then the first of these that fits:
 
         - the data on show have the same rows and values: only ``columns_changed`` is
           emitted
-        - another map has them, of the base map and its readings: it is opened
+        - the base map or another of its readings has the same rows and values: that map
+          is opened
         - else the reading is opened as a map, see :meth:`_replace_or_add_reading`
         """
         current = self._session.dataset

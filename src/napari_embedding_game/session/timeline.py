@@ -218,10 +218,10 @@ class Timeline:
         self.changed.emit()
 
     def _shared_fields(self, moment: Moment) -> dict[str, Any]:
-        """Return the fields of a moment, sharing equal arrays with the newest mark.
+        """Return all fields of a moment by name; equal arrays are shared with a mark.
 
-        Neighbours and isolation of the points are shared, to save memory, with the
-        newest mark that has them.
+        To save memory the neighbours and the isolation of the points are those of the
+        newest mark that has them, where they are equal.  The moment is not changed.
         """
         values = {part.name: getattr(moment, part.name) for part in fields(Moment)}
         for name in ("neighbors", "isolation"):

@@ -224,10 +224,11 @@ def _paint_discs(pixels, lines, rows, columns, sizes, colors, opacity):
     """Paint discs in order over ``pixels`` (height, width) uint32, in place.
 
     Disc i has its middle at (``rows[i]``, ``columns[i]``), the diameter ``sizes[i]`` in
-    the same unit, at least 1 pixel, and the colour ``colors[i]`` (RGBA, 0 to 1);
-    ``lines`` (2, 2) transforms positions to pixels.  ``opacity`` multiplies all
-    opacities.  NaN positions are left out.  From the lowest byte on a pixel holds red,
-    green, blue and opacity; two bytes are mixed with one multiplication.
+    the same unit, at least 1 pixel, and the colour ``colors[i]`` (RGBA, 0 to 1).
+    ``lines`` (2, 2): scale and offset of rows, then of columns;
+    pixel = scale * position + offset.  ``opacity`` multiplies all opacities.  NaN
+    positions are left out.  From the lowest byte on a pixel holds red, green, blue and
+    opacity; two bytes are mixed with one multiplication.
     """
     even, odd, eight = _U(0x00FF00FF), _U(0xFF00FF00), _U(8)
     height, width = pixels.shape

@@ -102,9 +102,10 @@ def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | No
 def _load_in_background(source: Source | Path) -> list[LayerData]:
     """Schedule the loading of a file or sample; return the data of an empty layer.
 
-    The dock is that of the viewer that receives the layer, since a file may be dropped
-    on a viewer that is not the current one.  The empty layer is removed before loading.
-    If a file is being read already, it is replaced, and a notification says so.
+    The source is read in the dock of the viewer that receives the layer, as a file may
+    be dropped on another viewer than the current one.  The empty layer is removed
+    before the source is read.  If a file is being read already, it is replaced, and a
+    notification says so.
 
     Raises
     ------

@@ -240,9 +240,12 @@ def write_attraction_gradient(begin, end, attraction, edges, points, gradient):
 
 @njit(**OPTIONS)
 def write_edge_energies(begin, end, attraction, edges, points, sums):
-    """Write the sum of w f over the edges of each chunk of points to ``sums``.
+    """Write the attraction's energy of chunks begin to end of points to ``sums``.
 
-    ``sums`` (chunks,) float64.  Each undirected edge is counted at both of its points.
+    The energy of a chunk of ``CHUNK`` points is the sum of w f(s) over the edges of its
+    points, f being ``attraction`` and s the squared length.  ``sums`` (chunks,)
+    float64; ``begin`` and ``end`` count chunks.  Each undirected edge is counted at
+    both of its points.
     """
     indptr, indices, weights = edges
     squared = np.empty(_EDGES_AT_ONCE, points.dtype)

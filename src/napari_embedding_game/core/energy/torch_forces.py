@@ -171,9 +171,11 @@ class TorchForces:
         sources: Tensor,
         kernel: pair_functions.PairFunction | None = None,
     ) -> tuple[Number, Tensor, Tensor]:
-        """Return the sum of k over pairs of a target and a source, and two gradients.
+        """Return the kernel's sum over target-source pairs, and both gradients of it.
 
-        See :meth:`forces.CompiledForces.repulsion_between`.
+        The first gradient (N, d) is by ``targets`` (N, d), the second (L, d) by
+        ``sources`` (L, d).  ``kernel`` replaces the method's kernel k.  See
+        :meth:`forces.CompiledForces.repulsion_between`.
         """
         total, target_gradient = self._kernel_sum_and_gradient(
             targets, sources, kernel=kernel

@@ -80,10 +80,12 @@ def dot(x, y):
 
 @njit(**CHECKED)
 def _add_products_of_pair(a, b, others, filled, s, t):
-    """Add a @ others to ``s`` and b @ others to ``t``, in place.
+    """Add the products of a pair of rows with ``others`` to the sums ``s`` and ``t``.
 
-    ``a``, ``b`` (D,); ``others`` (D, M); ``s``, ``t`` (M,); ``filled`` (D + 1,) is
-    scratch.  Products are added in the order of the columns; columns that are 0 in both
+    ``s`` and ``t`` (M,), changed in place, hold the sums so far of the rows ``a`` and
+    ``b`` (D,): a @ others is added to ``s``, and b @ others to ``t``.  ``others``
+    (D, M) has a row for each column of the pair; ``filled`` (D + 1,) is scratch.
+    Products are added in the order of the pair's columns; columns that are 0 in both
     rows, which change no sum, are skipped.
     """
     n = 0

@@ -191,12 +191,16 @@ def _join_rows(
     lengths,
     sums,
 ):
-    """Write joined rows begin to end from ``room[i]`` on, their lengths and sums.
+    """Join each row's own neighbours with the rows that name it, for rows begin to end.
 
-    ``weights`` (N K,): the weight of each entry; ``begins``, ``entries``: entries by
-    target; ``share``: 1 where the product of both weights is subtracted, otherwise 0.
-    Written are ``columns`` and ``values``, without weights of 0, ``lengths`` and
-    ``sums`` (N,).
+    ``indices`` (N, K): neighbours of each row; ``weights`` (N K,): the weight of each
+    entry, which is i K + p for neighbour p of row i.
+    ``entries[begins[i] : begins[i + 1]]`` are the entries that point to row i.  A pair
+    with the weights a and b gets a + b - ``share`` a b; ``share`` is 1 or 0.
+
+    Row i is written to ``columns`` and ``values`` from ``room[i]`` on, in ascending
+    order of its columns and without weights of 0; its length and its sum are written to
+    ``lengths`` and ``sums`` (N,).
     """
     k = indices.shape[1]
     width = entries.dtype.type(k)

@@ -89,7 +89,9 @@ def _stretch_of_first_points(
 def _write_stretch(begin, end, neighbors, y, unit, out):
     """Write the stretch of points begin to end to ``out`` (Q,), 0 for no neighbours.
 
-    ``neighbors`` (Q, k): row numbers in ``y``, -1 for no row; ``unit``: u^2.
+    It is sqrt(exp(mean log(1 + d^2 / u^2)) - 1) over the distances d of a point's
+    neighbours on the map.  ``unit``: u^2, the squared unit of length, above 0; ``y``
+    (Q + N, d): positions; ``neighbors`` (Q, k): row numbers in ``y``, -1 for no row.
     """
     for i in range(begin, end):
         total, n = np.float64(0.0), 0

@@ -78,7 +78,7 @@ class FittedMap:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def place(self, X: Any) -> NDArray[np.float32]:
-        """Return the positions of new rows ``X`` (Q, D), (Q, d) float32.
+        """Return the positions, (Q, d) float32, of new rows ``X`` (Q, D).
 
         A row that equals fitted rows gets the position of the first of them.  Columns
         and missing values have been validated by the estimator.  InputError: the method

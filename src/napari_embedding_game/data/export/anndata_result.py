@@ -262,8 +262,11 @@ def _add_result_to_file(
 def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]:
     """Return for each row of a file the index of the source row of a dataset, (n,).
 
-    ``target``: a copy of what the source holds now, or of the dataset if an .h5ad file
-    does not hold all of the source. Raises DataError if the source has changed.
+    If an .h5ad file holds all of the source, `target` is a copy of what the source
+    holds now, and its rows are matched with those of the dataset by identity. Else
+    `target` was written from the dataset, and its rows are in the same order.
+
+    Raises DataError if the source has changed.
     """
     source = dataset.source
     # The file was written from the dataset.
@@ -288,10 +291,11 @@ def _list_contents(file: Any) -> set[str]:
 
 
 def check_foreign_entries_kept(former_file: Path, new_file: Path) -> None:
-    """Raise DataError if other programs have added entries to the file of a map.
+    """Raise DataError if the new file lacks entries that other programs have added.
 
-    Such entries, a UMAP or a column, are absent from the new file. A former file that
-    is missing, or holds no map, is not checked.
+    Such an entry, a UMAP or a column, is in the former file of a map but not in the
+    list of keys that the file got when the map was written. Colours are not compared. A
+    former file that is missing, or has no such list, is not checked.
     """
     import h5py
     from anndata.io import read_elem
@@ -323,9 +327,11 @@ def _collect_result_parts(
 ) -> dict[str, dict[str, Any]]:
     """Return what a result adds to ``obs``, ``obsm`` and ``uns``, by group and key.
 
-    ``source_rows``: order of the rows. Components computed by the recipe are included.
-    The file keeps its own arrays: the key of the components gets a suffix if it is
-    among `used_keys`. Colours are included if a person chose any.
+    Components computed by the recipe are included, and colours if a person chose any.
+
+    ``source_rows``: index into the source's rows, applied to every array of ``obs`` and
+    ``obsm``; by default all rows in order. ``used_keys``: keys of ``obsm`` that the
+    file keeps; if the key of the components is among them, it gets a suffix.
     """
     obs, key = result_columns(dataset, result), find_components_key(dataset)
     obsm = {f"X_{KEY}": dataset.expand_to_source_rows(result.snapshot.embedding)}

@@ -152,11 +152,12 @@ def from_anndata(
 def read_expression(
     adata: AnnData, gene_kind: GeneKind | None = None
 ) -> tuple[Expression, list[str], list[str]]:
-    """Return the genes of an AnnData in memory that the window would compare.
+    """Return the genes that the window shows for an AnnData in memory.
 
-    For a map that the window made of ``X``, ``raw`` or a layer, as ``uns`` notes, these
-    are the genes compared beside that space. Else they are the genes of ``raw``, unless
-    ``raw`` holds counts and ``X`` logarithms; else of ``X``.
+    They are the genes of ``raw``. Without ``raw``, or if only ``raw`` holds counts and
+    the embedded matrix has no value below 0, they are those of the embedded matrix: the
+    space that ``uns`` notes as the input of a map, if it is ``X``, ``raw`` or a layer
+    that is still there, else ``X``. Logarithms of another base become natural.
 
     ``gene_kind``: kind of the values as a person states it; None: guessed from the
     values.
@@ -164,9 +165,9 @@ def read_expression(
     Returns
     -------
     Expression, names, ids
-        (n_obs, G) expression, where G is 0 without genes; (G,) unique names; (G,)
-        Ensembl identifiers, "" for an unknown one. Without any identifier ``ids`` is
-        an empty list.
+        (n_obs, G) expression, where G is 0 without genes, or if they are too large for
+        the memory; (G,) unique names; (G,) Ensembl identifiers, "" for an unknown one.
+        Without any identifier ``ids`` is an empty list.
 
     Raises DataError if the values are no numbers.
     """

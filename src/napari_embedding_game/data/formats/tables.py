@@ -642,9 +642,13 @@ def _accept_unnamed_row_names(
 ) -> pd.DataFrame:
     """Turn the first value of each line, which has no heading, into the row's name.
 
-    R writes tables so. The frame is changed in place and returned, with a note. Raises
-    DataError where a separator at each line's end, or decimal commas between commas,
-    look the same and would shift all columns.
+    R writes tables so. The frame is changed in place and returned, and a note is put in
+    its ``attrs``.
+
+    ``where``: the file in a message. Raises DataError if the extra value comes from a
+    separator at each line's end, which leaves the last column empty, or if lines have
+    more than one extra value, as with decimal commas between commas: all columns would
+    be shifted.
     """
     n_names, unnamed = frame.shape[1], frame.index.nlevels
     if unnamed > 1:

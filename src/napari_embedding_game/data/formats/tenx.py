@@ -163,8 +163,8 @@ def _read_folder(path: Path) -> _Counts:
 def _read_text_bytes(path: Path, memory_factor: int) -> bytes:
     """Return the unpacked content of a text file; raise ValueError for a zero byte.
 
-    At a damaged stream scipy may end the program. Raises DataError if the content,
-    times `memory_factor`, exceeds the memory.
+    Zero bytes are refused, as scipy's reader may crash the program at a damaged file.
+    Raises DataError if the content, times `memory_factor`, exceeds the memory.
     """
     content = read_unpacked(path, memory_factor)
     if b"\0" in content:

@@ -77,7 +77,12 @@ def value_span(channel: NDArray[Any]) -> Span:
 def _name_channels(
     image: NDArray[Any], labels_shape: tuple[int, ...]
 ) -> dict[str, NDArray[Any]]:
-    """Return the channels of one array by name, as :func:`channels_by_name` names them.
+    """Return the channels of one array by name, each of the labels' shape.
+
+    A single channel is named "intensity", and three channels on the last axis "red",
+    "green" and "blue"; else the names are "channel 1" onwards. Of four channels on the
+    last axis a constant fourth one, the opacity, is dropped. Three equal channels on
+    that axis are a grey picture and become one.
 
     Raises DataError if the shapes do not fit.
     """

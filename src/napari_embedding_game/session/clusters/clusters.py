@@ -466,6 +466,9 @@ class Clusters:
 
         A cluster that is not annotated becomes a group, by default named "Cluster" and
         its number.
+
+        ``label``: name of the edit for undo. ``texts``: the fields of the group to
+        change, ``name``, ``color`` or ``note``, and their new texts.
         """
         annotation = self._annotation
         if not cluster.is_named:

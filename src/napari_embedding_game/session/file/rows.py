@@ -243,10 +243,11 @@ def _find_sample_loader(rows: StoredRows) -> Callable[[], Dataset] | None:
 
 
 def with_h5ad_as_source(rows: StoredRows, path: Path) -> StoredRows:
-    """Return rows whose source is the .h5ad file that holds the session.
+    """Return rows whose source is the .h5ad file that holds the session, at ``path``.
 
-    Where no space was chosen, the space that was read is, as the file has another
-    default now.  The rows of a sample are returned as they are.
+    If the options name no space, they get the space that the rows were read from,
+    because the written file has another default.  Rows of a sample are returned
+    unchanged.
     """
     if SAMPLE in rows.provenance:
         return rows

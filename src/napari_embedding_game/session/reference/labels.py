@@ -157,9 +157,10 @@ def suggest_label(reference: ReferenceMap) -> str | None:
 
 
 def confidence_text(found: PredictedLabels, reference: ReferenceMap) -> str:
-    """Return sentences on how many predicted labels are clear, and cells unlike.
+    """Return sentences on the share of clear labels, and on cells unlike the reference.
 
-    A label is clear with ``SURE`` of the votes or more.
+    A label is clear with at least ``SURE`` of the votes.  Unlike are the cells that
+    ``found`` marks as unlike any cell of the reference.
     """
     n, label = len(found.labels), found.record.label
     clear, unlike = float((found.confidence >= SURE).mean()), int(found.unlike.sum())

@@ -50,10 +50,13 @@ class Compilers:
         self._is_stopped = False
 
     def start_processes(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
-        """Start up to ``MOST`` processes, one per core except the window's.
+        """Start processes that compile the needed parts, then the later parts.
 
-        The parts are dealt out among them.  Where the system starts no further process,
-        there are fewer.
+        There are at most ``MOST`` of them, one for each core but one, at least one, and
+        no more than needed parts.  Without a needed part none is started, and ``later``
+        is not compiled.  The parts are dealt out among them.  Where the system starts
+        no further process, there are fewer, and the parts of the missing ones are not
+        compiled here.
 
         ``needed``: parts for the first frame. ``later``: parts compiled after them.
         """

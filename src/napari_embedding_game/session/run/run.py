@@ -301,9 +301,13 @@ class Clock:
         return max(0.0, self._each * done - passed)
 
     def seconds_left(self, snapshot: Snapshot) -> float | None:
-        """Return the estimated seconds left; None while nothing is known.
+        """Estimate the seconds left from at least the last half of what was played.
 
-        Only later iterations count, as loops are compiled during the first.
+        A call may also note the time of ``snapshot``: it does so whenever the
+        iterations have doubled since the last note.  Early iterations are left out, as
+        loops are compiled during them.  Each iteration left counts for at least the
+        seconds of the pace.  None before the second note, or if the length of the
+        schedule is unknown.
         """
         passed, done = self._elapsed(snapshot)
         if done >= 2 * self._halves[1][1]:

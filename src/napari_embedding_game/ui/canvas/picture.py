@@ -333,10 +333,11 @@ class MapPicture:
         return self._viewer.dims.ndisplay == 2 and _is_upright(projection)
 
     def _make_paint_job(self) -> Callable[[], PaintedImage] | None:
-        """Return a function that paints the present view; None while nothing shows.
+        """Return a function that paints the present view; None if it cannot be painted.
 
-        Hidden points are left out.  None also where the layer has another number of
-        points than the style.  The present pixel ratio is noted.
+        None without a canvas, a projection or a style, or where the layer has another
+        number of points than the style.  Hidden points are left out; if all are hidden,
+        the function paints them transparent.  The present pixel ratio is noted.
         """
         layer, scene = self.layer, find_layer_visual(self._viewer, self.layer)
         projection, style = layer_projection(self._viewer, layer), self._style

@@ -174,9 +174,10 @@ class ColumnsPanel(FoldingSection):
         item.setText(name if role is None else f"{name}  ·  {role}")
 
     def _set_selected_roles(self, role: Role | None) -> None:
-        """Set the role of the selected columns; untick columns that are not numbers.
+        """Set the role of the selected columns that have one, and untick them.
 
-        Columns without a role, and None for ``role``, change nothing.
+        For the role "numbers" they keep their ticks.  Columns without a role are left
+        alone, and so are those that have this role.  None for ``role`` changes nothing.
         """
         with QSignalBlocker(self.list):
             for item in self.list.selectedItems() if role else ():

@@ -194,9 +194,9 @@ class TrustControls(Listener):
     # Measuring
 
     def _on_state_changed(self, state: str) -> None:
-        """Measure soon if open; measure a finished map even while this is closed.
+        """Start a measurement: soon if this is open, else at once for a finished map.
 
-        The latter only up to MAX_AUTOMATIC_ROWS rows.
+        The latter only up to ``MAX_AUTOMATIC_ROWS`` rows.
         """
         self._on_map_changed()
         dataset = self._session.dataset

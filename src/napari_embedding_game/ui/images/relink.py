@@ -142,10 +142,10 @@ class RelinkPanel(LayerPanel):
                 )  # once, also where it became several layers
 
     def update_to_layers(self, event: object = None) -> None:
-        """Unlink layers that are gone, and link fitting layers for missing ones.
+        """Change the links to layers: unlink layers that are gone, link fitting ones.
 
-        The record of a layer that is gone is kept as missing.  Images whose labels are
-        gone are unlinked, too.
+        Fitting layers are linked for missing ones.  The record of a layer that is gone
+        is kept as missing.  Images whose labels are gone are unlinked, too.
         """
         linked_layers, dataset = self._linked, self._session.dataset
         linked, layers = linked_layers.current, self._viewer.layers

@@ -172,9 +172,11 @@ class ExpressionPane(PlotPane):
         return plot
 
     def _offer_groupings(self) -> None:
-        """Offer the groupings of the data, and name their features in all texts.
+        """List the data's groupings, and write the data's word for genes into texts.
 
-        A single grouping is not offered.
+        The list is hidden if it has one grouping only.  The texts are the hint and the
+        tip of the field for genes, and the label and the tip of the box that scales
+        them.  Without data the clusters are the only grouping, and the word is "gene".
         """
         dataset, choices = self._session.dataset, [CLUSTERS]
         example = "CD3D, MS4A1"

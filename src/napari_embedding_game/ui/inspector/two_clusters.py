@@ -37,9 +37,11 @@ class TwoClusters(QWidget):
         self.setLayout(vertical_box(self.ask, self.answer, spacing=0))
 
     def refresh(self) -> None:
-        """Clear an answer on other clusters; show this for two selected clusters.
+        """Clear an answer that is out of date, and show this for two selected clusters.
 
-        A running test is stopped then.  In a running game this is hidden.
+        If the clustering or the selected clusters changed, the answer is cleared and
+        its test is stopped.  This is shown only for exactly two selected clusters,
+        while the map is at rest: no run moves its points or is being prepared.
         """
         session = self._session
         source = session.clusters.clustering, session.selection.clusters

@@ -322,7 +322,12 @@ class _WheelAndPointFilter(QObject):
     """Ignores the wheel without focus, and replaces a typed "." by the decimal sign."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Return whether an event is done with; an ignored wheel goes to the parent."""
+        """Ignore the wheel on widgets without focus, and type "." as a decimal point.
+
+        A "." that is typed into a field of decimal numbers becomes the decimal point of
+        the field's locale; an ignored wheel goes to the parent.  Returns True if the
+        event was one of these, so that the widget does not get it.
+        """
         if event.type() == QEvent.Type.Wheel and not watched.hasFocus():
             event.ignore()
             return True

@@ -85,7 +85,7 @@ class WritingTask(QObject):
         worker.start_thread()
 
     def close(self) -> None:
-        """Stop delivering signals; a file that is being written is finished.
+        """Disconnect the signals only; a file that is being written is finished.
 
         Its error is reported by a notification of napari and in the log.
         """
