@@ -151,6 +151,22 @@ def test_the_answer_says_gap_or_difference_or_one_group():
     assert str(Separation(0.02, 0.3, has_gap=False)).startswith("Not told apart: ")
 
 
+@pytest.mark.parametrize("kind", ["two values", "mostly 0", "one outlier"])
+def test_strange_numbers_have_an_answer(kind):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n, n_columns = rng.integers(10, 60), rng.integers(1, 12)
+        X = rng.integers(0, 2, (n + 100, n_columns)).astype(float)
+        if kind == "mostly 0":
+            X *= rng.random(X.shape) < 0.05
+        elif kind == "one outlier":
+            X = np.zeros_like(X)
+            X[3] = 1e6
+        told = measure_separation(X, np.arange(n), np.arange(n, n + 100))
+        assert 0 <= told.p <= 1
+        assert 0 <= told.depth <= 1
+
+
 def test_too_few_rows_are_told():
     X, _ = rows_of([30])
     with pytest.raises(InputError, match=r"smaller group has 9 .* 10 rows or more"):

@@ -42,6 +42,8 @@ _FEW_SAMPLES, _CLEARLY_ONE = 5, 0.25
 """Samples of the fitted histogram after which a p above this probability ends them."""
 _ENOUGH_SAMPLES, _MAX_SAMPLES = 20, 40
 """Samples after which a p below a quarter of alpha ends them, and the most of all."""
+_LEAST_RANGE = 1e-6
+"""Range of the scores below which they count as the same."""
 _LEAST_EVIDENCE, _LEAST_SPREAD = 1.0, 0.25
 """Evidence below which none counts, and least standard deviation of its logarithm."""
 
@@ -215,6 +217,8 @@ def _test_scores(
     ``alpha``.  Scores outside ``_WINDOW`` are left out.
     """
     is_seen = (scores > _WINDOW[0]) & (scores < _WINDOW[1])
+    if not is_seen.any() or np.ptp(scores[is_seen]) < _LEAST_RANGE:
+        return 1.0, 0.0  # rows far apart, or the same, in groups that do not differ
     ends = scores[is_seen].min(), scores[is_seen].max()
     counts, edges = np.histogram(scores[is_seen], _BINS, ends)
     begin = max(int(np.searchsorted(edges, 0.0)) - 1, 0)
