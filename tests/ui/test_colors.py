@@ -15,12 +15,14 @@ from napari_embedding_game.session.cluster_expression import (
     RowChoice,
     assign_figure_rows,
 )
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     STRETCH,
     UNCOLORED,
     choice_name_in_file,
     choice_of_feature,
+    color_by_column,
     color_by_column_or_feature,
     color_points,
     composition_columns,
@@ -206,3 +208,16 @@ def test_colour_blind_eyes_choose_a_palette_in_preferences(
     np.testing.assert_allclose(drawn, of_kind, atol=1e-6)
     preferences.group_colors = palette.USUAL
     np.testing.assert_array_equal(dock.controller.scene.coloring.colors, before)
+
+
+def test_a_column_of_too_many_levels_leaves_the_colours_as_they_are():
+    obs = pd.DataFrame(
+        {"kind": [*"ab"] * 40, "many": [f"label {i}" for i in range(80)]},
+        index=[f"cell {i}" for i in range(80)],
+    ).astype("category")
+    session = Session()
+    session.load(worlds.rows(np.random.default_rng(0).normal(size=(80, 3)), obs=obs))
+    color_by_column(session, "kind")
+    assert session.look.color_by == "kind"
+    color_by_column(session, "many")
+    assert session.look.color_by == "kind"

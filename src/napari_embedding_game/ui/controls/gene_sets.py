@@ -18,7 +18,7 @@ from napari_embedding_game.data.gene_sets import (
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.coloring import choice_of_column
+from napari_embedding_game.ui.style.coloring import color_by_column
 from napari_embedding_game.ui.style.form_widgets import FoldingSection, TextLabel
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.tasks.errors import call_or_show_error
@@ -121,9 +121,7 @@ class GeneSetsPanel(FoldingSection):
         """
         gene_set, values, matched = scored
         name = self._session.add_columns(with_score, gene_set, values)
-        dataset = self._session.dataset
-        assert dataset is not None
-        self._session.look.color_by = choice_of_column(name, dataset)
+        color_by_column(self._session, name)
         n = len(gene_set.genes)
         share = f"{n - len(matched.missing)} of {n} genes found."
         role = "warning" if matched.missing else "note"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -394,6 +395,16 @@ def choice_of_column(name: str, dataset: Dataset) -> str:
     Raises StopIteration for a column that cannot colour the map.
     """
     return _choice_with_name(name, _find_colorable_columns(dataset).columns)
+
+
+def color_by_column(session: Session, name: str) -> None:
+    """Colour the map by a metadata column of the session's data.
+
+    The colours stay if the column cannot colour the map, as one of too many levels.
+    """
+    assert session.dataset is not None
+    with suppress(StopIteration):
+        session.look.color_by = choice_of_column(name, session.dataset)
 
 
 def choice_of_feature(name: str, dataset: Dataset) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from napari_embedding_game.session.reference.labels import (
 from napari_embedding_game.session.reference.mapping import MappedCells
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.ui.map_widget import MapTool
-from napari_embedding_game.ui.style.coloring import choice_of_column
+from napari_embedding_game.ui.style.coloring import color_by_column
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox, check_box, set_role
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.tasks.errors import call_or_show_error
@@ -126,7 +125,9 @@ class ReferenceWidget(MapTool):
         """Ask for a file, and load the reference in it in another thread."""
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
         if name:
-            self._submit(partial(load_reference, Path(name)), self._on_reference_loaded)
+            self._submit_job(
+                partial(load_reference, Path(name)), self._on_reference_loaded
+            )
 
     def _on_reference_loaded(self, reference: ReferenceMap) -> None:
         """Keep the reference, and offer its columns of groups, one suggested."""
@@ -152,7 +153,7 @@ class ReferenceWidget(MapTool):
         """
         inputs = self._session.dataset, self._reference, self.label_choice.value
         is_corrected = self.correct_box.isChecked()
-        self._submit(partial(work, *inputs, correct_batch=is_corrected), on_result)
+        self._submit_job(partial(work, *inputs, correct_batch=is_corrected), on_result)
 
     def _on_cells_placed(self, cells: PlacedCells) -> None:
         """Open the map with the placed cells, or show why that is not possible."""
@@ -171,8 +172,7 @@ class ReferenceWidget(MapTool):
         """
         (predicted,) = mapped.labels.values()
         name = self._session.add_columns(with_predicted_labels, predicted)
-        with suppress(StopIteration):  # too many labels to colour the map by
-            self._session.look.color_by = choice_of_column(name, self._session.dataset)
+        color_by_column(self._session, name)
         self._show_result(predicted, mapped.notes)
 
     def _show_result(
@@ -188,7 +188,7 @@ class ReferenceWidget(MapTool):
 
     # Background jobs
 
-    def _submit(
+    def _submit_job(
         self, stages: Callable[[], Stages[Any]], on_result: Callable[[Any], None]
     ) -> None:
         """Run stages in another thread, and call ``on_result`` with their result.

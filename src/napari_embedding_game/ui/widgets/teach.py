@@ -23,7 +23,7 @@ from napari_embedding_game.session import learned_classes
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.map_widget import MapTool
-from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
+from napari_embedding_game.ui.style.coloring import CLUSTER, color_by_column
 from napari_embedding_game.ui.style.form_widgets import set_role
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.style.table import Table, TableColumn
@@ -61,7 +61,7 @@ class TeachWidget(MapTool):
         self._shown_annotation: Annotation | None = None
         """The annotation whose groups the table of classes shows."""
         self._learning_job = JobRunner(
-            self, self._on_learned, self._on_learning_failed, self.show_stage
+            self, self._on_classes_learned, self._on_learning_failed, self.show_stage
         )
         self.class_table = Table(
             TableColumn(
@@ -166,7 +166,7 @@ class TeachWidget(MapTool):
 
     # Events
 
-    def _on_learned(self, result: tuple[Classification, Examples]) -> None:
+    def _on_classes_learned(self, result: tuple[Classification, Examples]) -> None:
         """Add the learned classes as a column, and colour the map by it.
 
         The newest column of learned classes is replaced.  The selection is cleared.
@@ -174,7 +174,7 @@ class TeachWidget(MapTool):
         session, self._learned = self._session, result
         name = self._taught_column or learned_classes.TAUGHT
         column = session.add_columns(learned_classes.add_class_columns, name, *result)
-        session.look.color_by = choice_of_column(column, session.dataset)
+        color_by_column(session, column)
         session.selection.clear()  # a selection would mute most learned colours
         self.update_view()
 
