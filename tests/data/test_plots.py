@@ -19,7 +19,7 @@ from napari_embedding_game.data.export.plots import (
     ViolinPlot,
     VolcanoPlot,
     clip_changes_to_axis,
-    draw_figure,
+    draw,
     paint_order,
     project_to_plane,
     write_plot,
@@ -74,9 +74,7 @@ def plot_of(kind="dots"):
 
 def test_a_violin_is_widest_at_the_most_frequent_value_and_has_the_colour_of_the_mean():
     plot = plot_of("violins")
-    (axes,) = [
-        axes for axes in draw_figure(plot).axes if axes.get_ylim() == (2.5, -0.5)
-    ]
+    (axes,) = [axes for axes in draw(plot).axes if axes.get_ylim() == (2.5, -0.5)]
     (drawn,) = axes.collections
     violins, colors = [x.vertices for x in drawn.get_paths()], drawn.get_facecolor()
     assert len(violins) == 5  # nothing is drawn of a group without values
@@ -93,9 +91,7 @@ def test_a_violin_is_widest_at_the_most_frequent_value_and_has_the_colour_of_the
 
 
 def test_a_heatmap_has_the_colour_of_each_mean_in_its_row_and_column():
-    (image,) = [
-        axes.images for axes in draw_figure(plot_of("heatmap")).axes if axes.images
-    ]
+    (image,) = [axes.images for axes in draw(plot_of("heatmap")).axes if axes.images]
     colors = image[0].get_array()[..., 0]
     np.testing.assert_allclose(colors, plot_of().values.T, atol=0.01)
 
@@ -126,7 +122,7 @@ def test_names_of_genes_whose_p_is_0_stand_apart_below_their_row():
     changes = np.append(np.linspace(4, 5, 8), np.linspace(-5, -4, 8))
     names = np.array([f"GENE{n}" for n in range(16)], object)
     plot = VolcanoPlot(names=names, changes=changes, p_values=np.zeros(16))
-    (axes,) = draw_figure(plot).axes
+    (axes,) = draw(plot).axes
     boxes = [text.get_window_extent() for text in axes.texts]
     row = axes.transData.transform((0, 300))[1]
     assert len(boxes) == 16
@@ -137,7 +133,7 @@ def test_names_of_genes_whose_p_is_0_stand_apart_below_their_row():
 def test_names_of_genes_stand_where_they_cover_no_other_gene():
     names, changes = np.array(["GENE", "other"], object), np.array([1.5, 1.6])
     plot = VolcanoPlot(names=names, changes=changes, p_values=np.array([1e-4, 1e-4]))
-    (axes,) = draw_figure(plot).axes
+    (axes,) = draw(plot).axes
     pixels = axes.transData.transform(plot.gene_positions())
     boxes = [text.get_window_extent() for text in axes.texts]
     assert len(boxes) == 2
@@ -169,7 +165,7 @@ def test_the_letters_of_a_plot_stay_letters(volcano, tmp_path, ending):
 
 def test_dots_have_the_size_of_the_share_and_the_colour_of_the_value():
     plot = plot_of()
-    axes = draw_figure(plot).axes[0]
+    axes = draw(plot).axes[0]
     dots, _ = axes.collections
     area = dots.get_widths() ** 2
     shares = plot.shares.T.ravel() ** SIZE_EXPONENT
@@ -190,7 +186,7 @@ def plate(**more):
 
 def test_wells_stand_where_they_are_on_the_plate(tmp_path):
     how = {"limits": (0, 0.5), "is_share": True, "chosen": ((2, 3),)}
-    figure = draw_figure(plate(scale=SCALE, **how))
+    figure = draw(plate(scale=SCALE, **how))
     axes, bar = figure.axes
     empty, measured, ringed = axes.collections
     assert ringed.get_offsets().tolist() == [[3, 2]]
@@ -201,7 +197,7 @@ def test_wells_stand_where_they_are_on_the_plate(tmp_path):
     figure.canvas.draw()
     assert bar.get_xticklabels()[0].get_text() == "0%"
     how["limits"] = 0, 0.008  # a rare cluster
-    figure = draw_figure(plate(scale=SCALE, **how))
+    figure = draw(plate(scale=SCALE, **how))
     figure.canvas.draw()
     ticks = [tick.get_text() for tick in figure.axes[1].get_xticklabels()]
     assert len({*ticks}) == len(ticks)
@@ -210,7 +206,7 @@ def test_wells_stand_where_they_are_on_the_plate(tmp_path):
 
 
 def test_names_that_would_cover_each_other_are_moved(clusters):
-    figure = draw_figure(clusters)
+    figure = draw(clusters)
     renderer = FigureCanvasAgg(figure).get_renderer()
     boxes = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
     assert len(boxes) == 2

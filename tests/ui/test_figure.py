@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.export import plots
-from napari_embedding_game.data.export.plots import draw_figure, paint_order
+from napari_embedding_game.data.export.plots import draw, paint_order
 from napari_embedding_game.ui.style.coloring import MISSING
 
 
@@ -16,7 +16,7 @@ def saved(qtbot, dock, monkeypatch, tmp_path):
     monkeypatch.setattr(
         plots,
         "write_plot",
-        lambda plot, path: (kept.append(draw_figure(plot)), path.touch()),
+        lambda plot, path: (kept.append(draw(plot)), path.touch()),
     )
 
     def save():

@@ -55,8 +55,11 @@ class Plot:
         """Paint into empty axes, add legends, and lay out the figure."""
 
 
-def draw_figure(plot: Plot) -> Any:
-    """Paint a plot into a new matplotlib figure, and return the figure."""
+def draw(plot: Plot) -> Any:
+    """Paint a plot into a new matplotlib figure, and return the figure.
+
+    Notebooks that the window has written import this function by its name.
+    """
     figure = new_figure(plot.size())
     plot.paint(figure.add_subplot())
     return figure
@@ -87,7 +90,7 @@ def write_plot(plot: Plot, path: Path) -> None:
     options: Any = {"pdf.fonttype": 42, "svg.fonttype": "none"}
     options["svg.hashsalt"] = "embedding-game"
     with rc_context(options), atomic_write(path) as temporary:
-        draw_figure(plot).savefig(
+        draw(plot).savefig(
             temporary, format=ending[1:], dpi=DPI, metadata=dates[ending]
         )
 

@@ -68,7 +68,7 @@ import scanpy as sc
 from IPython.display import display
 
 from napari_embedding_game import read, tl
-from napari_embedding_game.data.export.plots import VolcanoPlot, draw_figure
+from napari_embedding_game.data.export.plots import VolcanoPlot, draw
 from napari_embedding_game.data.identity import check_row_sums
 from napari_embedding_game.data.read_options import Recipe"""
 DATA = """\
@@ -110,7 +110,7 @@ volcano = VolcanoPlot(
     p_values=found["pvals_adj"].to_numpy(),
     title={title},
 )
-display(draw_figure(volcano), found.head(20))"""
+display(draw(volcano), found.head(20))"""
 
 
 def write_code(
