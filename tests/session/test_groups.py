@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.session.groups import levels_in, sample_columns
+from napari_embedding_game.session.groups import count_selected_by_level, sample_columns
 from worlds import rows, session_of
 
 
@@ -32,7 +32,7 @@ def test_samples_are_three_or_more_of_ten_cells_on_average():
 def test_levels_of_three_selected_points_are_compared():
     obs = pd.DataFrame({"kind": [*"aabbbccccd"]}, index=[*"0123456789"])
     session = session_of(rows(np.eye(10), obs=obs))
-    assert levels_in(session, "kind") == {}
+    assert count_selected_by_level(session, "kind") == {}
     session.selection.select_points(np.arange(9))
-    assert levels_in(session, "kind") == {"b": 3, "c": 4}
-    assert levels_in(session, "nothing") == {}
+    assert count_selected_by_level(session, "kind") == {"b": 3, "c": 4}
+    assert count_selected_by_level(session, "nothing") == {}

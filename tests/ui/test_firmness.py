@@ -57,7 +57,7 @@ def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
     sizes = sorted(cluster.size for cluster in session.clusters.clusters)
     np.testing.assert_allclose(sizes, sorted(SIZES), atol=2)
     qtbot.waitUntil(lambda: "3 clusters: firm." in tip_at(strip, place))
-    p = strip.firmness.of(3).separation.p_text
+    p = strip.firmness.find_cut(3).separation.p_text
     assert f"({p}). Suggested, fine" in strip.toolTip()
     strip.show_firmness(replace(strip.firmness, suggested=(2, 3)))
     assert "Suggested, coarse" in strip.describe_number(2)

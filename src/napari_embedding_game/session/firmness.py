@@ -35,13 +35,13 @@ class Firmness:
     is_complete: bool = False
     """Whether all cuts are measured."""
 
-    def of(self, n_clusters: int) -> Cut | None:
+    def find_cut(self, n_clusters: int) -> Cut | None:
         """Return the cut into ``n_clusters`` clusters; None where it is not known."""
         index = n_clusters - MIN_CLUSTERS
         return self.cuts[index] if 0 <= index < len(self.cuts) else None
 
 
-def firmness_job(
+def make_firmness_job(
     session: Session,
 ) -> Callable[[], Generator[Firmness, None, Firmness]] | None:
     """Return a job, for any thread, that computes how firm numbers of clusters are.
@@ -82,7 +82,7 @@ def firmness_job(
     return find
 
 
-def separation_job(
+def make_separation_job(
     session: Session, clusters: tuple[int, ...]
 ) -> Callable[[], Separation]:
     """Return a job, for any thread, that measures whether two clusters are separate.

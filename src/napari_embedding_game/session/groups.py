@@ -20,7 +20,7 @@ OTHERS = "all others"
 """The name of all other levels, with which a level can be compared."""
 MIN_ROWS = 3
 """Fewest selected points of a level that is offered for a comparison."""
-MIN_SAMPLES = 3
+MIN_SAMPLE_LEVELS = 3
 """Fewest levels of a column of samples that is not named as one: two levels are more
 often conditions."""
 _CONDITION = re.compile(
@@ -55,7 +55,7 @@ REST = Against()
 def sample_columns(dataset: Dataset) -> list[str]:
     """Return the columns that can name samples of the points, those of samples first.
 
-    A column needs at least ``MIN_SAMPLES`` levels, or two where its role is samples,
+    A column needs at least ``MIN_SAMPLE_LEVELS`` levels, or two if its role is samples
     and at most one level for ``CELLS_A_SAMPLE`` points.  Columns named after cell types
     or conditions are left out, unless a person has chosen them as samples.
     """
@@ -65,7 +65,7 @@ def sample_columns(dataset: Dataset) -> list[str]:
     found = []
     for name in dataset.level_columns:
         is_chosen = chosen.get(name) == "samples"
-        least = 2 if is_chosen or roles[name] == "samples" else MIN_SAMPLES
+        least = 2 if is_chosen or roles[name] == "samples" else MIN_SAMPLE_LEVELS
         is_other = is_cell_type_name(name) or _CONDITION.search(name)
         if is_other and not is_chosen:
             continue
@@ -93,7 +93,7 @@ def offer_comparisons(session: Session) -> Iterator[tuple[str, Against]]:
     for a, b in (pair, pair[::-1]) if len(pair) == 2 else ():
         yield f"{a.title} against {b.title}", Against(b.id)
     for column in columns:
-        names = sorted(levels_in(session, column))
+        names = sorted(count_selected_by_level(session, column))
         if len(names) > 2:
             yield f"{column}: one level against another", Against(column=column)
         for one, other in (names, names[::-1]) if len(names) == 2 else ():
@@ -132,7 +132,7 @@ def title_comparison(session: Session, against: Against) -> str:
     return f"{first} against {other}"
 
 
-def levels_in(session: Session, column: str) -> dict[str, int]:
+def count_selected_by_level(session: Session, column: str) -> dict[str, int]:
     """Return the number of selected points of each level of a column, by level.
 
     Levels are in the order of the column; those of fewer than ``MIN_ROWS`` selected
@@ -148,7 +148,7 @@ def levels_in(session: Session, column: str) -> dict[str, int]:
     return {str(name): int(n) for name, n in counts.items() if n >= MIN_ROWS}
 
 
-def groups(
+def comparison_masks(
     session: Session, against: Against
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
     """Return masks (N,) of the points of both groups of a comparison.

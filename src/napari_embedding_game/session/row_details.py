@@ -54,7 +54,7 @@ def describe_row(
         if value is not None and not pd.isna(value):
             facts.append((name, _value_text(value)))
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
-    name, short_text = str(dataset.obs.index[row]), _shorten(text, MAX_TEXT)
+    name, short_text = str(dataset.obs.index[row]), _shorten_text(text, MAX_TEXT)
     first = tuple(facts[:MAX_FACTS])
     return RowDetails(name=name, cluster=cluster.title, facts=first, text=short_text)
 
@@ -79,9 +79,9 @@ def _value_text(value: Any) -> str:
     """Return a value as text: a float rounded, any other value on one short line."""
     if isinstance(value, float | np.floating):
         return number_text(float(value))
-    return _shorten(" ".join(str(value).split()), MAX_VALUE)
+    return _shorten_text(" ".join(str(value).split()), MAX_VALUE)
 
 
-def _shorten(text: str, longest: int) -> str:
+def _shorten_text(text: str, longest: int) -> str:
     """Return a text of at most ``longest`` characters, cut with an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

@@ -25,7 +25,7 @@ from napari_embedding_game.core.inspect.separation import (
     measure_separation,
 )
 
-ALPHA = 0.002
+CUT_ALPHA = 0.002
 """Probability below which a division of all rows is firm; that of a cluster must be
 smaller, by its share of the rows."""
 _NO_LINKS = 0.01
@@ -62,7 +62,7 @@ def measure_cuts(
 
     The cuts end earlier where fewer landmarks have points.  A cut is tested where the
     smaller part has enough rows for :func:`measure_separation`; it is never firm
-    without a test.  It is firm where p is below ``ALPHA`` times the divided cluster's
+    without a test.  It is firm where p is below ``CUT_ALPHA`` times the cluster's
     share of the rows.
 
     ``graph`` (L, L): that of the landmarks, from which the tree was made; ``labels``
@@ -79,7 +79,7 @@ def measure_cuts(
         resolution = float(graph[left][:, right].sum()) / expected
         first, second = np.flatnonzero(left[labels]), np.flatnonzero(right[labels])
         n_rows, n_parted = len(first) + len(second), min(len(first), len(second))
-        tested, alpha = None, ALPHA * n_rows / len(labels)
+        tested, alpha = None, CUT_ALPHA * n_rows / len(labels)
         if n_parted > MIN_ROWS * max(1, n_rows / MAX_ROWS):
             tested = measure_separation(
                 X, first, second, metric=metric, alpha=alpha, random_state=n

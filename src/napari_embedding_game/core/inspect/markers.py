@@ -135,7 +135,7 @@ def iter_markers(
     """
     if method not in MARKER_METHODS:
         raise InputError(f"The method must be one of {MARKER_METHODS}, not {method!r}.")
-    groups = _checked_groups(inside, outside, samples, X.shape[0])
+    groups = _encode_groups(inside, outside, samples, X.shape[0])
     if samples is not None:
         design = plan_sample_comparison(groups, samples)
         found = yield from iter_sample_figures(X, design, names, log1p=log1p)
@@ -153,7 +153,7 @@ def iter_markers(
         check_finite(figures[0], np.array(sizes), names)
         sides = [_Side(*figures[:4, side]) for side in range(2)]
         if method == "t-test":
-            scores, pvals = _welch(*sides)
+            scores, pvals = _test_by_welch(*sides)
         else:
             scores, pvals = _rank_test(figures[4], sizes, tie_correct)
         changes = log_fold_changes(sides[0].mean, sides[1].mean, log1p=log1p)
@@ -172,7 +172,7 @@ def iter_markers(
         scores=scores[top],
         logfoldchanges=changes[top],
         pvals=pvals[top],
-        pvals_adj=_adjusted(pvals)[top],
+        pvals_adj=_adjust_p_values(pvals)[top],
         pts=shares[0][top],
         pts_rest=shares[1][top],
     )
@@ -194,7 +194,7 @@ def _rank_test(
     above = ranks[0] - n * (n + m + 1) / 2
     is_spread = variances > 0
     scores = np.divide(above, np.sqrt(variances), np.zeros(len(above)), where=is_spread)
-    return scores, 2 * _stats().norm.sf(np.abs(scores))
+    return scores, 2 * _import_scipy_stats().norm.sf(np.abs(scores))
 
 
 def _moments_and_ranks(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
@@ -228,21 +228,25 @@ def iter_leading_markers(
     figures = yield from iter_group_figures(X, groups, n_groups + 1)
     sides = [_Side(*figures[:, group]) for group in range(n_groups + 1)]
     none = _Side(*np.zeros((4, X.shape[1])))
-    before = itertools.accumulate(sides, _joined, initial=none)
-    after = [*itertools.accumulate(reversed(sides[1:]), _joined, initial=none)][::-1]
+    before = itertools.accumulate(sides, _merge_sides, initial=none)
+    after = [*itertools.accumulate(reversed(sides[1:]), _merge_sides, initial=none)][
+        ::-1
+    ]
     return [
-        _leading(side, _joined(some, others), log1p)
+        _find_leading_columns(side, _merge_sides(some, others), log1p)
         for side, some, others in zip(sides[:-1], before, after, strict=False)
     ]
 
 
-def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
+def _find_leading_columns(
+    inside: _Side, outside: _Side, log1p: bool
+) -> NDArray[np.intp]:
     """Return the numbers (m,) of the columns that are higher inside, by falling score.
 
     With ``log1p`` the columns with a log2 fold change of ``MIN_FOLD`` or more.  Columns
     with fewer than ``MIN_ROWS`` known values on a side are left out.
     """
-    scores, _ = _welch(inside, outside)
+    scores, _ = _test_by_welch(inside, outside)
     is_higher = scores > 0
     is_higher &= np.minimum(inside.n, outside.n) >= MIN_ROWS
     if log1p:
@@ -253,7 +257,7 @@ def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
     return leading
 
 
-def _checked_groups(
+def _encode_groups(
     inside: BoolArray, outside: BoolArray | None, samples: Any, n_rows: int
 ) -> NDArray[np.int32]:
     """Return the groups as an array of INSIDE, OUTSIDE or -1 for each row, (N,) int32.
@@ -287,7 +291,7 @@ class _Side(NamedTuple):
     positive: FloatArray
 
 
-def _joined(first: _Side, other: _Side) -> _Side:
+def _merge_sides(first: _Side, other: _Side) -> _Side:
     """Return the figures of the rows of both sides together, merged by their means.
 
     Sums of squares are not subtracted from one another, which would lose digits.
@@ -301,14 +305,14 @@ def _joined(first: _Side, other: _Side) -> _Side:
     )
 
 
-def _stats() -> Any:
+def _import_scipy_stats() -> Any:
     """Return ``scipy.stats``, imported at its first use, as this takes a second."""
     from scipy import stats
 
     return stats
 
 
-def _adjusted(pvals: FloatArray) -> FloatArray:
+def _adjust_p_values(pvals: FloatArray) -> FloatArray:
     """Return p-values (G,) adjusted by Benjamini and Hochberg, as scipy does.
 
     scipy's own function would ask dask, which another thread may just be importing,
@@ -320,7 +324,7 @@ def _adjusted(pvals: FloatArray) -> FloatArray:
     return np.minimum(adjusted, 1.0)
 
 
-def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
+def _test_by_welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
     """Return t and two-sided p of Welch's test, (G,) each.
 
     Where all values of both sides are equal, t is 0 and p is 1.  Where the values of
@@ -331,7 +335,7 @@ def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
         both = [
             (s.mean, np.sqrt(s.squares / (s.n - 1)), s.n) for s in (inside, outside)
         ]
-        t_test = _stats().ttest_ind_from_stats
+        t_test = _import_scipy_stats().ttest_ind_from_stats
         scores, pvals = t_test(*both[0], *both[1], equal_var=False)
     among = comb(inside.n + outside.n, inside.n)
     pvals = np.where(np.abs(scores) > _NO_SPREAD, np.minimum(2 / among, 1), pvals)

@@ -148,8 +148,8 @@ def measure_map_quality(
         near, mapped = (np.argpartition(e, k - 1)[:, :k] for e in (in_data, on_map))
         return [
             (near[:, :, None] == mapped[:, None, :]).any(axis=2).mean(axis=1),
-            _trustworthiness(in_data, mapped, k),
-            _trustworthiness(on_map, near, k),
+            _compute_trustworthiness(in_data, mapped, k),
+            _compute_trustworthiness(on_map, near, k),
             _triplet_score(in_data, on_map, rng),
             *(_share_of_same_group(of[some][:, None], of[mapped]) for _, of in groups),
         ]
@@ -234,7 +234,7 @@ def _distances_to_all(
     return np.asarray(distances)
 
 
-def _trustworthiness(
+def _compute_trustworthiness(
     distances: NDArray[np.floating], neighbors: NDArray[np.intp], k: int
 ) -> NDArray[np.float64]:
     """Return each point's trustworthiness, or continuity with exchanged roles, (n,).

@@ -201,7 +201,7 @@ def iter_sample_figures(
     shares = [n_positive[rows].sum(axis=0) / sizes[rows].sum() for rows in sides]
     is_tested = np.ones(means.shape[1], bool)
     if log1p:
-        count = _value_of_a_count(means, n_positive, sizes)
+        count = _estimate_value_of_a_count(means, n_positive, sizes)
         is_tested = find_expressed(means, sizes, count, design.is_inside)
         if not is_tested.any():
             raise InputError(
@@ -222,7 +222,7 @@ def iter_sample_figures(
     return SampleFigures(is_tested, scores, pvals, changes, inside, outside)
 
 
-def _value_of_a_count(
+def _estimate_value_of_a_count(
     means: FloatArray, n_positive: FloatArray, sizes: NDArray[np.integer]
 ) -> float:
     """Return what one count adds to normalised expression, in the mean.

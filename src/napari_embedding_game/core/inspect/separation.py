@@ -227,6 +227,7 @@ def _test_scores(
     border = _find_border(counts - of_second, of_second, begin, end)
     n, probabilities = int(counts.sum()), fit_log_concave(counts)
     found = find_emptiest_interval(counts, n * probabilities, begin, end, border)
+    log_evidence = np.log(max(found.evidence, _LEAST_EVIDENCE))
     by_chance, p = list[float](), 1.0
     for n_samples in range(1, _MAX_SAMPLES + 1):
         sample = rng.multinomial(n, probabilities)
@@ -236,7 +237,7 @@ def _test_scores(
         if n_samples < _FEW_SAMPLES:
             continue
         spread = max(float(np.std(by_chance, ddof=1)), _LEAST_SPREAD)
-        beyond = np.log(max(found.evidence, _LEAST_EVIDENCE)) - np.mean(by_chance)
+        beyond = log_evidence - np.mean(by_chance)
         t = beyond / (spread * sqrt(1 + 1 / n_samples))
         p = float(stdtr(n_samples - 1, -t))
         if p > _CLEARLY_ONE or (n_samples >= _ENOUGH_SAMPLES and p < alpha / 4):

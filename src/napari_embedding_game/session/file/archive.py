@@ -392,14 +392,14 @@ def _restore_map(stored: _StoredMap, rows: StoredRows, change: PathChange) -> Sa
         parts = {
             "dataset": to_dataset(change_row_paths(rows, change)),
             "view": change_view_paths(stored.view, change),
-            "kind": _map_kind_of(stored),
+            "kind": _infer_map_kind(stored),
         }
         return SavedMap(**{**vars(stored), **parts})
     except (ValueError, TypeError, LookupError) as error:
         raise DamageError(f"its rows: {error}") from error
 
 
-def _map_kind_of(stored: _StoredMap) -> MapKind:
+def _infer_map_kind(stored: _StoredMap) -> MapKind:
     """Return the kind of a stored map.
 
     Older files store "whole" for each map, and tell the kind of a child by its key.

@@ -297,7 +297,7 @@ class Clock:
             self.restart(snapshot)
             # The pace of the first schedule also holds for what is played after.
             self._each = self._duration / (snapshot.n_iter or math.inf)
-        passed, done = self._elapsed(snapshot)
+        passed, done = self._measure_elapsed(snapshot)
         return max(0.0, self._each * done - passed)
 
     def seconds_left(self, snapshot: Snapshot) -> float | None:
@@ -309,7 +309,7 @@ class Clock:
         seconds of the pace.  None before the second note, or if the length of the
         schedule is unknown.
         """
-        passed, done = self._elapsed(snapshot)
+        passed, done = self._measure_elapsed(snapshot)
         if done >= 2 * self._halves[1][1]:
             self._halves = self._halves[1], (passed, done)
         seconds, n = self._halves[0]
@@ -318,7 +318,7 @@ class Clock:
         each = max((passed - seconds) / (done - n), self._each)
         return each * (snapshot.n_iter - snapshot.iteration)
 
-    def _elapsed(self, snapshot: Snapshot) -> tuple[float, int]:
+    def _measure_elapsed(self, snapshot: Snapshot) -> tuple[float, int]:
         """Return the seconds and the iterations since the begin; 0 before the begin."""
         if self._begun is None:
             return 0.0, 0

@@ -98,14 +98,18 @@ class MapScene(QObject):
         self._send_legend_soon = throttle_while_running(
             self, session, self._send_legend
         )
-        self._finish_map_soon = self._debounce(FINISH_MS, self._finish_map_at_rest)
-        self._write_features_soon = self._debounce(0, self._write_point_features)
-        self._fit_camera_soon = self._debounce(0, self.map_layers.fit_camera)
-        self._add_blank_layers_soon = self._debounce(
+        self._finish_map_soon = self._make_debounced(
+            FINISH_MS, self._finish_map_at_rest
+        )
+        self._write_features_soon = self._make_debounced(0, self._write_point_features)
+        self._fit_camera_soon = self._make_debounced(0, self.map_layers.fit_camera)
+        self._add_blank_layers_soon = self._make_debounced(
             0, self._add_blank_layers_if_preparing
         )
-        self._remove_stale_layers_soon = self._debounce(0, self._remove_stale_layers)
-        self._move_map_soon = self._debounce(0, self.move_map_beside_layers)
+        self._remove_stale_layers_soon = self._make_debounced(
+            0, self._remove_stale_layers
+        )
+        self._move_map_soon = self._make_debounced(0, self.move_map_beside_layers)
         view, dims, hear = session.view, viewer.dims.events, self._connections.connect
         edits = session.columns_changed, session.clusters.changed
         hear(self.render_map, *edits, session.selection.changed)
@@ -301,7 +305,7 @@ class MapScene(QObject):
 
     # Events
 
-    def _debounce(
+    def _make_debounced(
         self, milliseconds: int, job: Callable[[], None]
     ) -> Callable[..., None]:
         """Return a function that runs a job so long after the function's last call.

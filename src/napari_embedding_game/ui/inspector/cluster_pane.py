@@ -10,7 +10,7 @@ from napari_embedding_game.core.snapshot import MISPLACED_STRETCH
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.palette import cluster_colors, to_hex_colors
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
-from napari_embedding_game.session.firmness import Firmness, firmness_job
+from napari_embedding_game.session.firmness import Firmness, make_firmness_job
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
@@ -128,7 +128,7 @@ class ClusterPane(Listener):
         self._asked_merging = merging
         self._firmness_job.stop()
         self.slider.strip.show_firmness(None)
-        job = firmness_job(session)
+        job = make_firmness_job(session)
         if job is not None:
             self._firmness_job.submit(job)
 

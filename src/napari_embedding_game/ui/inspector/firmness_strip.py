@@ -62,7 +62,7 @@ class FirmnessStrip(QWidget):
 
         Returns "" if the firmness of the number is not known.
         """
-        cut = None if self.firmness is None else self.firmness.of(n_clusters)
+        cut = None if self.firmness is None else self.firmness.find_cut(n_clusters)
         if cut is None:
             return ""
         sentence = NOT_FIRM.format(n=n_clusters)

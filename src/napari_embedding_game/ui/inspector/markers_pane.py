@@ -25,8 +25,8 @@ from napari_embedding_game.session.groups import (
     OTHERS,
     REST,
     Against,
-    groups,
-    levels_in,
+    comparison_masks,
+    count_selected_by_level,
     offer_comparisons,
     sample_columns,
     title_comparison,
@@ -103,7 +103,7 @@ NAMES = ["names", "logfoldchanges", "pvals_adj", "pct_nz_group", "pct_nz_referen
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class FinishedComparison:
     """A finished comparison of two groups of points: its markers and the groups."""
 
     markers: MarkerTable
@@ -151,9 +151,13 @@ class MarkersPane(Listener):
         super().__init__(session := workspace.session)
         self.workspace = workspace
         self._search = PaneJobRunner(
-            self, "Comparing …", self._show, self._show_text, self._show_none
+            self,
+            "Comparing …",
+            self._show_comparison,
+            self._show_text,
+            self._clear_comparison,
         )
-        self.compared: Compared | None = None
+        self.compared: FinishedComparison | None = None
         """The shown comparison, which stays until another comparison has ended."""
         self._obs: object = None
         """The metadata whose columns are offered; each change makes another frame."""
@@ -170,7 +174,7 @@ class MarkersPane(Listener):
             )
         )
         tip = "All columns as .csv; Save > Notebook and Methods then include it."
-        self.saved = push_button("Save table…", tip, self._save)
+        self.saved = push_button("Save table…", tip, self._ask_and_save_table)
         policy = self.saved.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.saved.setSizePolicy(policy)
@@ -194,7 +198,7 @@ class MarkersPane(Listener):
         self.connect_while_open(
             self.update_view, session.selection.changed, *data_changes
         )
-        self.connect_to_map_changes(self._follow)
+        self.connect_to_map_changes(self._compare_again_at_rest)
 
     @property
     def result(self) -> MarkerTable | None:
@@ -208,21 +212,21 @@ class MarkersPane(Listener):
         are selected, for which a hint is shown.  A running comparison is replaced.
         """
         dataset, selection = self._session.dataset, self._session.selection
-        self._offer()
+        self._offer_choices()
         self.table.set_first_heading(replace_gene_word("Gene", dataset))
         if dataset is None:
             return
-        comparison = self._comparison()
+        comparison = self._make_comparison()
         request = comparison.title, comparison.key
         if request == self._request:
             return
         self._request = request
         self._search.stop()
         if len(selection.rows) < 2:
-            self._show_none("Select two or more points to find their markers.")
+            self._clear_comparison("Select two or more points to find their markers.")
             return
 
-        def find() -> Generator[float, None, Compared]:
+        def find() -> Generator[float, None, FinishedComparison]:
             """Yield the finished share of the comparison, and return the comparison."""
             expression, samples = dataset.expression, comparison.samples
             values, names = expression.values, dataset.profile_names
@@ -236,7 +240,7 @@ class MarkersPane(Listener):
             )
             markers = yield from steps
             frame = markers.frame().set_index("names", drop=False)[NAMES]
-            return Compared(markers, comparison, frame, expression.note)
+            return FinishedComparison(markers, comparison, frame, expression.note)
 
         self._search.submit(find)
 
@@ -246,14 +250,14 @@ class MarkersPane(Listener):
         """Remove the comparison of the former data, and stop a running one."""
         self._is_outdated, self._request = True, None
         self._search.stop()
-        self._show_none("")
+        self._clear_comparison("")
 
-    def _follow(self) -> None:
+    def _compare_again_at_rest(self) -> None:
         """Compare again, at rest, if clusters or their names have changed since."""
         if not self._session.is_moving:
             self.update_view()
 
-    def _offer(self) -> None:
+    def _offer_choices(self) -> None:
         """Offer groups, levels and tests that can be compared now.
 
         What was chosen stays chosen if it is still offered; else another choice of the
@@ -264,17 +268,21 @@ class MarkersPane(Listener):
         if dataset is None or obs is not self._obs:
             self._obs, self._request = obs, None
             self._sample_columns = [] if dataset is None else sample_columns(dataset)
-        chosen, choices = self._chosen, [*offer_comparisons(self._session)]
+        chosen, choices = self._chosen_comparison, [*offer_comparisons(self._session)]
         of = [x for _, x in choices if x.column and x.column == chosen.column]
         self.against.set_choices(choices, chosen, *of)
-        levels = levels_in(self._session, self._column) if self._column else {}
+        levels = (
+            count_selected_by_level(self._session, self._column) if self._column else {}
+        )
         self.levels.setVisible(bool(levels))
         texts = {f"{name} ({n:,})": name for name, n in levels.items()}
         self.first.set_choices(texts.items(), chosen.levels[0])
         texts.pop(self.first.currentText(), None)
         self.second.set_choices([(OTHERS, None), *texts.items()], chosen.levels[1])
         # Each level of the compared column is one sample.
-        named = [one for one in self._sample_columns if one != self._chosen.column]
+        named = [
+            one for one in self._sample_columns if one != self._chosen_comparison.column
+        ]
         of_samples = {
             f"Samples: {one}": {"method": "t-test", "samples": one} for one in named
         }
@@ -287,17 +295,17 @@ class MarkersPane(Listener):
         return against.column if against.levels == REST.levels else ""
 
     @property
-    def _chosen(self) -> Against:
+    def _chosen_comparison(self) -> Against:
         """The chosen comparison, with the chosen levels of a compared column."""
         against: Against = self.against.value or REST
         if self._column:
             against = replace(against, levels=(self.first.value, self.second.value))
         return against
 
-    def _comparison(self) -> ShownComparison:
+    def _make_comparison(self) -> ShownComparison:
         """Return the chosen comparison with its title, points and test."""
-        against = self._chosen
-        inside, outside = groups(self._session, against)
+        against = self._chosen_comparison
+        inside, outside = comparison_masks(self._session, against)
         return ShownComparison(
             title=title_comparison(self._session, against),
             inside=inside,
@@ -305,7 +313,7 @@ class MarkersPane(Listener):
             **self.test.value,
         )
 
-    def _save(self) -> None:
+    def _ask_and_save_table(self) -> None:
         """Ask for a .csv file and write all markers.
 
         Once written, the comparison is stored in the session.
@@ -325,7 +333,7 @@ class MarkersPane(Listener):
             self._session.store_comparison(compared.groups)
             self._show_text(message)
 
-    def _show_none(self, message: str) -> None:
+    def _clear_comparison(self, message: str) -> None:
         """Remove the shown comparison, empty the table and show a message."""
         self.compared = None
         self.table.show_frame(pd.DataFrame())
@@ -343,7 +351,7 @@ class MarkersPane(Listener):
         self.state.setToolTip(escape_tooltip(tip))
         self.compared_changed.emit()
 
-    def _show(self, compared: Compared) -> None:
+    def _show_comparison(self, compared: FinishedComparison) -> None:
         """Show a finished comparison: its rows, and a text on groups and test.
 
         Where samples were compared, the text describes the design and the untested

@@ -341,7 +341,7 @@ class SelectionTab(Listener):
         selection = self._session.selection
         if self._is_picking or self._is_selected_row_shown():
             self._mark_rows(selection.rows)
-            self.two.refresh()
+            self.two.update_to_selection()
             return  # the shown pictures and texts stay
         self._context = selection.clusters
         self._update_report()
@@ -400,7 +400,7 @@ class SelectionTab(Listener):
         Without a map or a selection the report is removed and a hint is shown.
         """
         session, column = self._session, self.column.value or ""
-        self.two.refresh()
+        self.two.update_to_selection()
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
             self._show_hint(HINT_NO_CLUSTER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.session.firmness import separation_job
+from napari_embedding_game.session.firmness import make_separation_job
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.layouts import push_button, vertical_box
@@ -36,7 +36,7 @@ class TwoClusters(QWidget):
         """The clustering, and the ids of the selected clusters, of the answer."""
         self.setLayout(vertical_box(self.ask, self.answer, spacing=0))
 
-    def refresh(self) -> None:
+    def update_to_selection(self) -> None:
         """Clear an answer that is out of date, and show this for two selected clusters.
 
         If the clustering or the selected clusters changed, the answer is cleared and
@@ -58,6 +58,6 @@ class TwoClusters(QWidget):
         A refusal is shown as the answer.
         """
         of = self._session, self._session.selection.clusters
-        job = call_or_show_error(self.answer.show_text, separation_job, *of)
+        job = call_or_show_error(self.answer.show_text, make_separation_job, *of)
         if job is not None:
             self._job.submit(job)
