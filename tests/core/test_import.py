@@ -14,6 +14,10 @@ own.EmbeddingGame
 import sys
 print(*sys.modules)
 """
+MENU = """
+import napari_embedding_game.ui.plugin, sys
+print(*sys.modules)
+"""
 AT_ONCE = """
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -36,6 +40,12 @@ def in_a_new_process(code):
 def test_an_import_loads_nothing_heavy():
     loaded = {name.partition(".")[0] for name in in_a_new_process(CODE).split()}
     assert not loaded & (HEAVY | {"anndata", "scanpy"})
+
+
+def test_the_menu_of_napari_answers_before_the_dock_is_imported():
+    loaded = {name.partition(".")[0] for name in in_a_new_process(MENU).split()}
+    assert "napari" in loaded
+    assert not loaded & {"torch", "pandas", "sklearn", "anndata"}
 
 
 def test_two_threads_that_load_scikit_learn_do_not_break_each_other():

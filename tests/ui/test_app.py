@@ -2,12 +2,13 @@
 
 import pytest
 
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.app import save_outputs_after_run
 
 
-@pytest.mark.parametrize("fails", ["file", "run"])
+@pytest.mark.parametrize("fails", ["file", "run", "silent run"])
 def test_what_fails_ends_with_a_sentence(
     click_run, qtbot, window, docked, engine, tmp_path, capsys, fails
 ):
@@ -17,9 +18,11 @@ def test_what_fails_ends_with_a_sentence(
         docked.controller.reading.load(FileSource(tmp_path / "broken.csv"))
     else:
         engine.fail_at = 20
+        engine.error = RuntimeError("out of numbers") if fails == "run" else DataError()
         click_run(docked, "failed")
     qtbot.waitUntil(lambda: code() == 1)
     told = {"file": "broken.csv is empty", "run": "out of numbers"}
+    told["silent run"] = "The run failed."
     assert told[fails] in capsys.readouterr().err
 
 

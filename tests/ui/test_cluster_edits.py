@@ -10,6 +10,7 @@ from qtpy.QtGui import QColor, QGuiApplication
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QColorDialog, QInputDialog, QLineEdit, QWidget
 
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.cell_names import find_named_points
 from napari_embedding_game.ui.game_dock import MAP, SELECTION
 
@@ -76,6 +77,10 @@ def test_merging_is_undone_on_any_tab_and_redone(qtbot, played, session):
     assert not edits.redo_button.isVisible()
 
 
+def refuse(*edit):
+    raise DataError("This cannot be done now.")
+
+
 def test_colours_notes_and_groups_are_given(
     played, session, dock, monkeypatch, from_menu
 ):
@@ -92,6 +97,10 @@ def test_colours_notes_and_groups_are_given(
     edits.more.aboutToShow.emit()
     assert not edits.use.isVisible()
     session.look.color_by = "kind"
+    with monkeypatch.context() as refusing:
+        refusing.setattr(session.clusters, "annotate_by_column", refuse)
+        from_menu(edits.more, "Use kind as annotation")
+    assert session.look.color_by == "kind"
     from_menu(edits.more, "Use kind as annotation")
     assert session.look.color_by == "Cluster"
     kinds = session.dataset.obs["kind"].astype(str).tolist()

@@ -14,9 +14,11 @@ from napari.utils.notifications import notification_manager
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget, QWidget
 
+from napari_embedding_game import ui
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import find_main_window
+from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import get_workspace
 
 PLUGIN = "Embedding Game"
@@ -29,7 +31,7 @@ def boxes(viewer):
     ours = [
         box
         for box in main.findChildren(QDockWidget)
-        if isinstance(box.widget(), plugin.GameDock)
+        if isinstance(box.widget(), GameDock)
     ]
     return {
         box.windowTitle(): (main.dockWidgetArea(box), box.isHidden()) for box in ours
@@ -155,6 +157,19 @@ def test_napari_saves_the_layer_of_a_map_as_anndata(window, qtbot, tmp_path):
     places = adata.obsm["X_embedding_game"]
     np.testing.assert_array_equal(places, session.snapshot.embedding)
     assert adata.obs["kind"].tolist() == table["kind"].tolist()
+
+
+def test_the_first_opening_is_announced(monkeypatch, qapp):
+    """Its imports take seconds, in which the window would seem to be stuck."""
+    told = []
+    announce = property(fset=lambda viewer, text: told.append(text))
+    viewer = type("Viewer", (), {"status": announce})()
+    assert plugin._import_dock_class(viewer) is GameDock
+    assert not told  # it is imported
+    monkeypatch.setattr(ui, "game_dock", ui.game_dock)  # the import replaces it
+    monkeypatch.delitem(sys.modules, "napari_embedding_game.ui.game_dock")
+    assert plugin._import_dock_class(viewer) is not GameDock
+    assert told == [plugin.OPENING, plugin.READY]
 
 
 def test_who_only_reads_a_file_keeps_their_process_as_it_is():

@@ -50,6 +50,8 @@ def test_clusters_genes_columns_and_rows_are_found(play, dock, session, monkeypa
     assert session.selection.rows.tolist() == [23]
     monkeypatch.setattr(search_box, "MAX_ROWS", 3)  # of many, by the whole name
     assert not typed(dock, "cell2x").hits
+    popup = names.findChild(QCompleter)
+    assert popup.maxVisibleItems() > search_box.MAX_HITS  # and the search in texts
     find(dock, "cell7")
     assert session.selection.rows.tolist() == [7]
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WINDOW = (1500, 950)
 """Width and height of the window in pixels."""
+RUN_FAILED = "The run failed."
+"""What is printed of a failed run without a message."""
 SETTLE_MS = 400
 """Milliseconds from the first map to the screenshot, until the frame is painted."""
 
@@ -127,7 +129,7 @@ def save_outputs_after_run(
     def on_state_changed(state: str) -> None:
         """Save after a finished run; report the message of a failed run."""
         if state == "failed":  # the message is set right after the state
-            later(lambda: on_error(session.message))
+            later(lambda: on_error(session.message or RUN_FAILED))
         elif state == "finished":
             on_first_map()
 

@@ -1,29 +1,32 @@
-"""The docks, the reader, the writer and the samples that napari's manifest names."""
+"""The docks, the reader, the writer and the samples that napari's manifest names.
+
+The dock, the readers and the sessions are imported where they are first needed: their
+imports take seconds, and napari imports this module when its menu is clicked.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import napari
 import numpy as np
 from napari.utils.notifications import show_info
-from qtpy.QtCore import QTimer
+from qtpy.QtCore import QEventLoop, QTimer
+from qtpy.QtWidgets import QApplication, QWidget
 
-from napari_embedding_game.data import readers
-from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.sources import SampleSource, Source
 from napari_embedding_game.ui.compat import (
     find_main_window,
     list_viewers,
     unwrap_viewer,
 )
-from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.images.linked_layers import MAP_KEY
-from napari_embedding_game.ui.tasks.writing import prepare_table
+
+if TYPE_CHECKING:
+    from napari_embedding_game.session.sources import Source
+    from napari_embedding_game.ui.game_dock import GameDock
 
 LayerData = tuple[Any, ...]
 
@@ -38,15 +41,20 @@ NO_MAP_LAYER = (
 )
 NAME = "Map (Embedding Game)"
 """The title that napari's menu gives the main dock."""
+OPENING, READY = "Opening the Embedding Game ...", "Ready"
+"""What napari's status bar says while the dock is imported, and afterwards."""
 
 
-class MapDock(GameDock):
+class MapDock(QWidget):
     """Returns the open main dock of a viewer, or a new one, where napari makes a dock.
 
     napari's menu and ``add_plugin_dock_widget`` do not know each other's docks, and two
-    docks of one session would disturb each other.  napari asks for a class; no object
-    is ever an instance of this class.
+    docks of one session would disturb each other.  napari asks for a class, and reads
+    the parameters of its ``__init__``; no object is ever an instance of this class.
     """
+
+    def __init__(self, napari_viewer: napari.Viewer) -> None:
+        raise NotImplementedError
 
     def __new__(cls, napari_viewer: napari.Viewer) -> GameDock:  # type: ignore[misc]
         """Return the open main dock of a viewer, without its box, or a new dock.
@@ -56,7 +64,7 @@ class MapDock(GameDock):
         viewer = unwrap_viewer(napari_viewer)
         dock = find_game_dock(viewer)
         if dock is None:
-            return GameDock(viewer)
+            return _import_dock_class(viewer)(viewer)
         box = dock.parentWidget()
         dock.setParent(find_main_window(dock))  # without a parent it would be closed
         viewer.window.remove_dock_widget(box)
@@ -65,8 +73,27 @@ class MapDock(GameDock):
 
 def find_game_dock(viewer: napari.Viewer) -> GameDock | None:
     """Return the main dock of a viewer's window, shown or hidden, or None."""
-    widgets = viewer.window.dock_widgets.values()
-    return next((widget for widget in widgets if isinstance(widget, GameDock)), None)
+    widgets, dock_class = (
+        viewer.window.dock_widgets.values(),
+        _import_dock_class(viewer),
+    )
+    return next((widget for widget in widgets if isinstance(widget, dock_class)), None)
+
+
+def _import_dock_class(viewer: napari.Viewer) -> type[GameDock]:
+    """Return the class of the main dock.
+
+    The first import takes seconds, so the viewer's status bar says that it has begun.
+    """
+    is_imported = "napari_embedding_game.ui.game_dock" in sys.modules
+    if not is_imported:
+        viewer.status = OPENING
+        QApplication.processEvents(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)
+    from napari_embedding_game.ui.game_dock import GameDock
+
+    if not is_imported:
+        viewer.status = READY
+    return GameDock
 
 
 def open_dock(viewer: napari.Viewer) -> GameDock:
@@ -76,7 +103,7 @@ def open_dock(viewer: napari.Viewer) -> GameDock:
         box.show()
         box.raise_()
         return dock
-    dock = GameDock(viewer)
+    dock = _import_dock_class(viewer)(viewer)
     viewer.window.add_dock_widget(dock, name=NAME, add_vertical_stretch=False)
     return dock
 
@@ -88,6 +115,9 @@ def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | No
     several paths, and for files that hold no session and no table: a .zip, .csv or
     .zarr is opened to find out whether napari's layers or an image are in it.
     """
+    from napari_embedding_game.data import readers
+    from napari_embedding_game.session.file import archive
+
     paths = path if isinstance(path, list | tuple) else [path]
     if len(paths) != 1:
         return None
@@ -112,6 +142,8 @@ def _load_in_background(source: Source | Path) -> list[LayerData]:
     DataError
         There is no viewer.
     """
+    from napari_embedding_game.data.errors import DataError
+
     viewer = napari.current_viewer()
     if viewer is None:
         raise DataError(NO_VIEWER)
@@ -150,6 +182,10 @@ def write_map(path: str, layers: Sequence[LayerData]) -> list[str]:
         No layer belongs to the map of an open dock, or the file cannot be written.
         napari would take a ValueError, such as a DataError, for a missing writer.
     """
+    from napari_embedding_game.data.errors import DataError
+    from napari_embedding_game.ui.images.linked_layers import MAP_KEY
+    from napari_embedding_game.ui.tasks.writing import prepare_table
+
     viewer = napari.current_viewer()
     is_ours = any(MAP_KEY in meta.get("metadata", {}) for _, meta, _ in layers)
     dock = find_game_dock(viewer) if is_ours and viewer is not None else None
@@ -164,6 +200,16 @@ def write_map(path: str, layers: Sequence[LayerData]) -> list[str]:
     return [path]
 
 
-open_digits = partial(_load_in_background, SampleSource("digits"))
-open_pbmc = partial(_load_in_background, SampleSource("pbmc"))
-open_nuclei = partial(_load_in_background, SampleSource("nuclei"))
+def open_sample(key: str) -> list[LayerData]:
+    """Load a sample into the dock; return the data of an empty layer.
+
+    ``key``: of :data:`~napari_embedding_game.data.samples.SAMPLES`.
+    """
+    from napari_embedding_game.session.sources import SampleSource
+
+    return _load_in_background(SampleSource(key))
+
+
+open_digits = partial(open_sample, "digits")
+open_pbmc = partial(open_sample, "pbmc")
+open_nuclei = partial(open_sample, "nuclei")

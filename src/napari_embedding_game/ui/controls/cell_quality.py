@@ -88,10 +88,10 @@ class QualityPlot(Plot):
         otherwise a histogram of all cells.
         """
         values = self.values[name]
-        bars = np.linspace(0, max(float(np.nanmax(values)), 1e-3), N_BARS)
+        bars = np.linspace(0, max(float(np.nanmax(values)), 1e-3), N_BARS + 1)
         if name in LOGARITHMIC:
             values = np.maximum(values, 1)
-            bars = np.geomspace(values.min(), values.max() + 1, N_BARS)
+            bars = np.geomspace(values.min(), values.max() + 1, N_BARS + 1)
             axes.set_xscale("log")
         axes.set(xlim=bars[[0, -1]], ylabel="Cells")
         if name in LOGARITHMIC:

@@ -114,10 +114,10 @@ class RecipePanel(QWidget):
         """
         self.show()
         self.is_offered = applied is None
+        self.offer.show_text(OFFER if self.is_offered else "")
+        self.apply_button.setVisible(not self.is_offered)
         if self.shows_limits_of(quality):
             return  # the same cells: typed numbers stay
-        self.offer.show_text("" if applied else OFFER)
-        self.apply_button.setVisible(applied is not None)
         self.fold.setVisible(quality is not None)
         previous, self._quality = self._quality, quality
         if quality is not None:

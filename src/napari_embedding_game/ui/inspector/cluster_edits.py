@@ -337,8 +337,13 @@ class ClusterEdits(QWidget):
         levels = list(map(str, column.astype("category").cat.categories))
         colors = level_colors(levels, dataset.level_colors.get(column.name, {}))
         color_of = dict(zip(levels, to_hex_colors(colors), strict=True))
-        self._try_edit(self._clusters.annotate_by_column, column, color_of)
-        self._session.look.color_by = CLUSTER
+
+        def annotate_and_color() -> None:
+            """Annotate the points; where this is not refused, show the clusters."""
+            self._clusters.annotate_by_column(column, color_of)
+            self._session.look.color_by = CLUSTER
+
+        self._try_edit(annotate_and_color)
 
     def _ask_and_recluster(self) -> None:
         """Ask for a number of clusters, then cluster the selected points in a thread.

@@ -46,7 +46,7 @@ class SearchBox(QLineEdit):
         self._completer.setCompletionMode(
             QCompleter.CompletionMode.UnfilteredPopupCompletion
         )
-        self._completer.setMaxVisibleItems(MAX_HITS)
+        self._completer.setMaxVisibleItems(MAX_HITS + 1)  # the search in texts
         self._completer.setWidget(self)
         activated = self._completer.activated[QModelIndex]
         activated.connect(lambda index: self._open_offered_hit(index.row()))
