@@ -98,7 +98,9 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     assert panel.filter.text() == ""  # it would filter none of what is listed now
 
 
-def test_batches_are_offered_by_their_column_and_mixed(dock, session, load, tmp_path):
+def test_batches_are_offered_by_their_column_and_mixed(
+    dock, session, load, play, qtbot, tmp_path
+):
     pytest.importorskip("harmonypy")
     data, panel = dock.data_controls, dock.data_controls.recipe_panel
     barcode = [f"id{i}" for i in range(60)]
@@ -114,6 +116,10 @@ def test_batches_are_offered_by_their_column_and_mixed(dock, session, load, tmp_
         assert session.dataset.provenance["recipe"]["batch_key"] == day
         assert ("Harmony mixed" in data.notes.text()) == (day is not None)
         assert data.batches.value == day  # "Prepare again" does the same
+    play()
+    load(lambda: setattr(data.batches, "value", "day"))  # with a map at one press
+    assert session.dataset.provenance["recipe"]["batch_key"] == "day"
+    qtbot.waitUntil(lambda: session.state == "finished")
     # Those of given components by a choice beside the space.
     X = np.random.default_rng(0).normal(size=(60, 5)).astype("f4")
     given = AnnData(X, obs=cells.obs, obsm={"X_pca": X + [[0], [3]] * 30})
@@ -121,6 +127,11 @@ def test_batches_are_offered_by_their_column_and_mixed(dock, session, load, tmp_
     load(FileSource(tmp_path / "given.h5ad"))
     assert list(data.batches.choices) == [None, "day"]
     apart = session.dataset.X
+    load(lambda: setattr(data.batches, "value", "day"))
+    assert session.state == "idle"  # there was no map
+    play()
+    load(lambda: setattr(data.batches, "value", None))
+    qtbot.waitUntil(lambda: session.state == "finished")
     load(lambda: setattr(data.batches, "value", "day"))
     assert "Harmony mixed" in data.notes.text()
     assert not np.allclose(session.dataset.X, apart)

@@ -128,7 +128,7 @@ def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
     session.selection.select_points(np.array([7]))  # at the right end of the first row
     for order, center in (((0, 1), (2.5, 44.5)), ((1, 0), (44.5, 2.5))):
         viewer.dims.order = order
-        dock.controller.center_on_selected_objects()
+        dock.objects_view.show_selected_objects()
         assert viewer.scene.camera.center[-2:] == pytest.approx(center)
     layer.data_setitem((np.array([0]), np.array([5])), 70_000)
     for row in (8, 9):

@@ -15,6 +15,7 @@ from napari_embedding_game.ui.canvas.overlay import COLOR
 from napari_embedding_game.ui.canvas.projection import layer_projection
 from napari_embedding_game.ui.images.linked_layers import ObjectLayers
 from napari_embedding_game.ui.images.object_colors import FADING
+from napari_embedding_game.ui.images.objects_view import CONTEXT, RING
 from napari_embedding_game.ui.widgets.teach import TeachWidget
 from worlds import color_at, names_read
 
@@ -67,6 +68,7 @@ def test_of_a_time_series_the_slice_on_show_is_lit(
     load(lambda: dock.controller.reading.load(source, linked=ObjectLayers(layer)))
     play()
     session.selection.select_points(np.array([27]))
+    assert layer.features.empty  # a label is two objects: it has no single place
     viewer.dims.set_point(0, 0)
     assert lit(layer) == []
     viewer.dims.set_point(0, 1)
@@ -147,6 +149,36 @@ def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
     assert nuclei.colormap is before
 
 
+def test_clusters_and_positions_stand_in_the_features_of_the_labels(
+    qtbot, session, nuclei
+):
+    cluster, places = "embedding_game_cluster", ["embedding_game_x", "embedding_game_y"]
+    labels = session.dataset.objects.label_ids
+
+    def names():
+        return session.clusters.clustering.names_by_point.tolist()
+
+    def written():
+        return nuclei.features.set_index("index").reindex(labels)
+
+    qtbot.waitUntil(lambda: cluster in nuclei.features)
+    np.testing.assert_array_equal(written()[places], session.snapshot.embedding)
+    assert written()[cluster].tolist() == names()
+    # A person's table has another order, labels that are no rows, and lacks one.
+    theirs = {"index": [99, *range(25, 1, -1), 77], "mine": np.arange(26)}
+    nuclei.features = theirs
+    session.clusters.rename(session.clusters.clusters[0].id, "Round")
+    qtbot.waitUntil(lambda: cluster in nuclei.features)
+    assert nuclei.features["mine"].tolist() == list(range(26))
+    assert written()[cluster].tolist()[1:] == names()[1:]
+    assert nuclei.features[cluster].tolist()[::25] == ["", ""]
+    assert "Round" in names()
+    nuclei.features = {"mine": np.arange(10)}  # without labels, row by row
+    session.clusters.rename(session.clusters.clusters[0].id, "Flat")
+    qtbot.waitUntil(lambda: cluster in nuclei.features)
+    assert nuclei.features[cluster].tolist() == ["", *names()[:9]]
+
+
 def test_deleted_labels_are_unlinked_until_they_are_open_again(
     qtbot, viewer, dock, session, nuclei, load
 ):
@@ -225,6 +257,30 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
         seen.viewer.layers.remove(layer)
 
 
+def objects_are_shown_large_and_the_map_comes_back(qtbot, seen, session, layer):
+    camera, overlay = seen.viewer.scene.camera, seen.dock.overlay
+    seen.viewer.layers.selection.active = seen.layers.points
+    before = camera.center, camera.zoom
+    session.selection.select_points(session.dataset.obs["label"].to_numpy() == 7)
+    for _ in range(2):  # the second time from where it is
+        seen.dock.selection_controls.show_objects_button.click()
+        assert camera.center[-2:] == (9.0, 9.0)
+        shorter = min(seen.native.width(), seen.native.height())
+        assert camera.zoom == pytest.approx(shorter / (CONTEXT * 3))
+        (edge,) = seen.pixels([(9 - RING * 1.5 * 2**0.5, 9)], layer)
+        assert ringed(overlay, edge)
+    qtbot.waitUntil(lambda: not overlay.isVisible() or not ringed(overlay, edge))
+    seen.key(Qt.Key.Key_M)
+    assert (camera.center, camera.zoom) == before
+    seen.key(Qt.Key.Key_M)  # from anywhere else all of the map
+    assert (camera.center, camera.zoom) != before
+    camera.center, camera.zoom = before
+
+
+def ringed(overlay, edge):
+    return color_at(overlay, edge).name() == COLOR.name()
+
+
 def select_over_the_image(qtbot, seen, session, is_stack):
     viewer, dock, labels = seen.viewer, seen.dock, grid(5, 8)
     labels[18:30, 18:30] = 13  # larger than the brush
@@ -256,6 +312,7 @@ def select_over_the_image(qtbot, seen, session, is_stack):
     viewer.scene.camera.center = 20.0, 20.0
     below = (31, -1), (31, 5), (39, 5), (39, -1)
     assert drag(*below, key=SHIFT | CONTROL) == [1, 2, 6, 7, 21]
+    objects_are_shown_large_and_the_map_comes_back(qtbot, seen, session, layer)
     dock.selection_controls.brush_button.click()
     assert drag((28, 13), (28, 39)) == [13]  # in one move
     assert drag((1, 1), (1, 17)) == [1, 2, 3]

@@ -23,7 +23,6 @@ from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui import pixels
 from napari_embedding_game.ui.canvas.pick import compile_pick_loop
 from napari_embedding_game.ui.canvas.scene import MapScene
-from napari_embedding_game.ui.images.linked_layers import center_on_objects
 from napari_embedding_game.ui.tasks.errors import call_or_show_error
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
@@ -139,16 +138,6 @@ class Controller(QObject):
             except Exception as error:  # go on closing the other parts
                 logger.error("A part could not be closed", exc_info=error)
                 self.workspace.trouble.emit(error_text(error))
-
-    def center_on_selected_objects(self) -> None:
-        """Move the camera to the objects of the selected rows in the linked image.
-
-        Does nothing without linked layers or a dataset with objects.
-        """
-        dataset, linked = self.session.dataset, self.workspace.linked_layers.current
-        if linked is not None and dataset is not None and dataset.objects is not None:
-            chosen = dataset.objects.take(self.session.selection.rows)
-            center_on_objects(self._viewer, linked.labels, chosen)
 
     def select_legend_level(self, index: int, is_added: bool) -> None:
         """Select the points of a level of the legend, or toggle them in the selection.

@@ -33,6 +33,7 @@ from napari_embedding_game.ui.controls.timeline import Timeline
 from napari_embedding_game.ui.controls.trust import TrustControls
 from napari_embedding_game.ui.images.experiment_layers import ImageSlider
 from napari_embedding_game.ui.images.object_colors import ObjectColors
+from napari_embedding_game.ui.images.objects_view import BACK_KEY, ObjectsView
 from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
 from napari_embedding_game.ui.inspector.plots_tab import PlotsTab
 from napari_embedding_game.ui.inspector.selection_tab import SelectionTab
@@ -200,11 +201,12 @@ class GameDock(MapWidget):
         self.map_names = MapNames(overlay)
         add_caption_painter(overlay)
         self.mouse = MapMouse(overlay, self.map_names.handle_at)
+        self.objects_view = ObjectsView(overlay, workspace.linked_layers)
         actions = {
             "lasso": partial(self.mouse.toggle_tool, "lasso"),
             "brush": partial(self.mouse.toggle_tool, "brush"),
             "embed": controller.embed_selection,
-            "objects": controller.center_on_selected_objects,
+            "objects": self.objects_view.show_selected_objects,
             "hold": partial(play, hand.hold_points, hand.show_refusal),
             "free": partial(play, hand.release_points, hand.show_refusal),
             "neighbors": scene.set_true_neighbors_shown,
@@ -302,6 +304,7 @@ class GameDock(MapWidget):
         for action in (edits.rename, edits.undo, edits.redo):
             self.addAction(action)
             mouse.bind_key(action.shortcut().toString(), action.trigger)
+        mouse.bind_key(BACK_KEY, self.objects_view.return_to_map)
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self._focus_search_box)
 

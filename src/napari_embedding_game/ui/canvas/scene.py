@@ -35,6 +35,7 @@ from napari_embedding_game.ui.connections import (
     disconnect_all,
     throttle_while_running,
 )
+from napari_embedding_game.ui.images.object_features import write_map_features
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
@@ -101,7 +102,7 @@ class MapScene(QObject):
         self._finish_map_soon = self._make_debounced(
             FINISH_MS, self._finish_map_at_rest
         )
-        self._write_features_soon = self._make_debounced(0, self._write_point_features)
+        self._write_features_soon = self._make_debounced(0, self._write_map_features)
         self._fit_camera_soon = self._make_debounced(0, self.map_layers.fit_camera)
         self._add_blank_layers_soon = self._make_debounced(
             0, self._add_blank_layers_if_preparing
@@ -114,7 +115,7 @@ class MapScene(QObject):
         edits = session.columns_changed, session.clusters.changed
         hear(self.render_map, *edits, session.selection.changed)
         hear(self.render_map, view.comparison_changed, *canvas_color_events(viewer))
-        hear(self._finish_map_soon, *edits)
+        hear(self._finish_map_soon, *edits, workspace.linked_layers.changed)
         hear(self._on_dataset_changed, session.dataset_changed)
         hear(self.show_stored_map, session.restored, session.mark_shown)
         hear(self._on_panels_changed, view.panels_changed)
@@ -409,9 +410,10 @@ class MapScene(QObject):
             self.map_layers.refresh_thumbnails_and_extents()
             self._write_features_soon()  # after other pending events
 
-    def _write_point_features(self) -> None:
+    def _write_map_features(self) -> None:
         """Set the points layer's features: metadata, clusters and measures.
 
+        The features of linked labels get clusters and positions, for other plugins.
         Metadata columns with the name of a cluster or measure column get the suffix
         " (file)", and coordinates of external maps are left out.  Nothing is done where
         the layer has another number of points than the dataset.
@@ -441,6 +443,10 @@ class MapScene(QObject):
         points = self.map_layers.points
         if points is not None and len(points.data) == len(table):
             points.features = table
+        linked = self.workspace.linked_layers.current
+        if linked is not None and dataset.objects is not None:
+            label_ids, places = dataset.objects.label_ids, snapshot.embedding
+            write_map_features(linked.labels, label_ids, columns["cluster"], places)
 
     # Colours and sizes
 

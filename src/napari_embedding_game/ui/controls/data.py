@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -62,7 +63,8 @@ NO_TABLE = (
 )
 SPACE_TIP = "Which numbers of the file are embedded, such as its principal components."
 BATCHES_TIP = (
-    "Harmony moves cells of different samples, donors or days onto each other."
+    "Harmony moves cells of different samples, donors or days onto each other, and "
+    "the map is made again."
 )
 NO_BATCHES = "None"
 DROP = "Leave out rows with missing values"
@@ -210,10 +212,16 @@ class DataControls(QWidget):
     def _on_batches_chosen(self, column: str | None) -> None:
         """Read again with the batches of ``column`` mixed; None mixes none.
 
-        While the recipe for raw counts is shown nothing is read: the recipe mixes them.
+        Where there is a map, a new one is made.  Raw counts without a map are not read
+        again: the buttons that prepare them mix their batches.
         """
-        if self.recipe_panel.isHidden():
-            self.reading.reload_with_options(batch_key=column)
+        session, recipe = self._session, self.recipe_panel
+        has_map = session.snapshot is not None or session.is_moving
+        run = partial(session.play_wanted.emit, session.begin) if has_map else None
+        if recipe.isHidden():
+            self.reading.reload_with_options(run, batch_key=column)
+        elif has_map:
+            self.reading.reload_with_options(run, recipe=recipe.make_recipe())
 
     def _on_columns_changed(
         self, roles: Mapping[str, Role] = {}, **changes: Any

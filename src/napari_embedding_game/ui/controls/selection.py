@@ -24,7 +24,7 @@ TIPS = {
     "lasso": f"Draw around points (Shift and drag); {CTRL} adds.",
     "brush": f"Paint over points (B); Shift adds, {CTRL} takes away.",
     "embed": "Open a map of the selected points alone; this one stays.",
-    "objects": "Move to the selected objects in the image.",
+    "objects": "Zoom to the selected objects in the image; M brings the map back.",
     "hold": "Hold the selected points in place while the others move.",
     "free": "Free the selected points that are held, or all.",
     "neighbors": "Press and hold: similar points move to the selection.",

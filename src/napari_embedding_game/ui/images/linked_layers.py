@@ -190,6 +190,17 @@ def are_in_slice(
     return objects.present & is_within
 
 
+def find_view_center(labels: Labels, objects: Objects) -> NDArray[np.float64]:
+    """Return the pixel (ndim,) of labels on which a camera shows objects in the middle.
+
+    It is the mean of all objects of flat labels, else the first object.  Rows without
+    an object are ignored.
+    """
+    centers = objects.centers[objects.present]
+    center = centers.mean(axis=0) if labels.ndim == 2 else centers[0]
+    return np.asarray(center)
+
+
 def center_on_objects(
     viewer: napari.Viewer,
     labels: Labels,
@@ -199,16 +210,13 @@ def center_on_objects(
 ) -> None:
     """Show the slice of the first object, and centre the camera on objects.
 
-    The camera is centred on the mean of all objects of flat labels, else on the first
-    object.  Without ``moves_camera`` only the sliders are moved.  Objects that are not
-    present are ignored; without any nothing is done.
+    The camera is centred on :func:`find_view_center`.  Without ``moves_camera`` only
+    the sliders are moved.  Where no object is present nothing is done.
     """
-    objects = objects.take(objects.present)
-    if not len(objects):
+    if not objects.present.any():
         return
-    centers, dims = objects.centers, viewer.dims
-    center = centers.mean(axis=0) if labels.ndim == 2 else centers[0]
-    middle = np.asarray(labels.data_to_world(center))
+    dims = viewer.dims
+    middle = np.asarray(labels.data_to_world(find_view_center(labels, objects)))
     displayed, _ = displayed_axes_and_position(dims, labels)
     for axis in set(range(labels.ndim)).difference(displayed):
         dims.set_point(dims.ndim - labels.ndim + axis, middle[axis])

@@ -1,0 +1,145 @@
+"""Show the objects of selected points large in their image, and go back to the map."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QPointF, Qt, QTimer
+from qtpy.QtGui import QPainter, QPen
+
+from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.ui.canvas.overlay import COLOR, HALO, WIDTH, MapOverlay
+from napari_embedding_game.ui.canvas.projection import Projection, layer_projection
+from napari_embedding_game.ui.images.linked_layers import (
+    LinkedLayers,
+    ObjectLayers,
+    are_in_slice,
+    center_on_objects,
+    displayed_axes_and_position,
+    find_view_center,
+)
+from napari_embedding_game.ui.images.visible_objects import find_visible_objects
+
+BACK_KEY = "M"
+"""The key that brings the map back into view."""
+BACK = f"{BACK_KEY} brings the map back."
+CONTEXT = 8.0
+"""Sides of an object that the shorter side of the canvas shows at least."""
+FILLED = 0.8
+"""Share of the canvas that several objects fill at most."""
+FLASH_MS, N_FLASHES, MAX_RINGS = 250, 2, 200
+"""How long a ring is shown and then hidden; how often; around how many objects."""
+RING = 1.25
+"""Radius of a ring in half diagonals of the object's box."""
+
+
+class ObjectsView:
+    """Zooms to the objects of the selected points, and rings them for a moment.
+
+    The camera of the map is remembered, and restored by :meth:`return_to_map`.
+    """
+
+    def __init__(self, overlay: MapOverlay, linked_layers: LinkedLayers) -> None:
+        self._overlay, self._linked_layers = overlay, linked_layers
+        self._scene = overlay.scene
+        self._map_camera: tuple[tuple[float, ...], float] | None = None
+        """Centre and zoom of the camera before it moved to objects."""
+        self._rows: NDArray[np.integer] = np.empty(0, np.intp)
+        """The rows whose objects are ringed."""
+        self._n_changes_left = 0
+        self._timer = QTimer(overlay, interval=FLASH_MS)
+        self._timer.timeout.connect(self._toggle_rings)
+        overlay.set_painter(self._paint_rings, False)
+        changed = self._scene.session.dataset_changed
+        overlay.connections.connect(self._forget_map_camera, changed)
+
+    def show_selected_objects(self) -> None:
+        """Zoom to the objects of the selected points, and ring them for a moment.
+
+        The sliders are moved to the slice of the first object.  A view in space is
+        centred, not zoomed.  Does nothing where no selected point has an object.
+        """
+        session, viewer = self._scene.session, self._scene.viewer
+        linked, dataset = self._linked_layers.current, session.dataset
+        if linked is None or dataset is None or dataset.objects is None:
+            return
+        rows = session.selection.rows
+        objects = dataset.objects.take(rows)
+        if not objects.present.any():
+            return
+        camera = viewer.scene.camera
+        if self._map_camera is None:
+            self._map_camera = tuple(camera.center), float(camera.zoom)
+        center_on_objects(viewer, linked.labels, objects)
+        zoom = self._find_zoom(linked, objects)
+        if zoom is not None:
+            camera.zoom = zoom
+        viewer.status = BACK
+        self._rows, self._n_changes_left = rows[:MAX_RINGS], 2 * N_FLASHES
+        self._toggle_rings()
+        self._timer.start()
+
+    def return_to_map(self) -> None:
+        """Restore the camera of the map, or fit the camera to the map.
+
+        It is fitted where no objects were shown since the map was made.
+        """
+        if self._map_camera is None:
+            self._scene.map_layers.fit_camera()
+            return
+        camera = self._scene.viewer.scene.camera
+        camera.center, camera.zoom = self._map_camera
+        self._map_camera = None
+
+    def _forget_map_camera(self) -> None:
+        """Forget the camera of a former dataset, and hide the rings of its objects."""
+        self._map_camera = None
+        self._n_changes_left = 0
+        self._toggle_rings()
+
+    def _find_zoom(self, linked: ObjectLayers, objects: Objects) -> float | None:
+        """Return the zoom at which a canvas centred on the objects shows all of them.
+
+        Only objects in the slice on show count.  An object alone is shown with its
+        surroundings, of ``CONTEXT`` sides.  None for a view in space.
+        """
+        viewer, labels = self._scene.viewer, linked.labels
+        axes, position = displayed_axes_and_position(viewer.dims, labels)
+        projection = layer_projection(viewer, labels, includes_slices=True)
+        if projection is None or len(axes) != 2:
+            return None
+        seen = objects.take(are_in_slice(objects, axes, position))
+        corners = seen.box_corners[:, :, axes] - 0.5
+        low, high = (projection.to_pixels(corners[:, end]) for end in (0, 1))
+        middle = find_view_center(labels, objects)[axes]
+        reach = np.abs(np.stack([low, high]) - projection.to_pixels(middle[None]))
+        needed = 2 * reach.max(axis=(0, 1)) / FILLED
+        side = np.median(np.abs(high - low).max(axis=1))
+        room = projection.canvas_box[2:] / np.maximum(needed, CONTEXT * side)
+        return float(viewer.scene.camera.zoom * room.min())
+
+    def _toggle_rings(self) -> None:
+        """Show the rings or hide them; at last they stay hidden."""
+        self._n_changes_left = max(self._n_changes_left - 1, 0)
+        if not self._n_changes_left:
+            self._timer.stop()
+        self._overlay.set_painter(self._paint_rings, self._n_changes_left % 2 == 1)
+
+    def _paint_rings(self, painter: QPainter, projection: Projection) -> None:
+        """Paint a ring around each object in the slice on show, wherever it lies."""
+        visible = find_visible_objects(
+            self._scene.viewer, self._scene.session, self._linked_layers
+        )
+        if visible is None:
+            return
+        painter.setClipping(False)  # the image may lie in another box of the grid
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        centers = visible.center_pixels()[self._rows]
+        corners = visible.objects.box_corners[self._rows][:, :, visible.axes]
+        ends = [visible.projection.to_pixels(corners[:, end]) for end in (0, 1)]
+        radii = RING * np.linalg.norm(ends[1] - ends[0], axis=1) / 2
+        for color, width in ((HALO, 2 * WIDTH), (COLOR, WIDTH)):
+            painter.setPen(QPen(color, width))
+            for (x, y), radius in zip(centers.tolist(), radii.tolist(), strict=True):
+                if np.isfinite(x + y + radius):
+                    painter.drawEllipse(QPointF(x, y), radius, radius)
