@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Literal
 from weakref import WeakMethod
 
 import numpy as np
 from napari.layers import Labels, Shapes
-from napari.utils.key_bindings import coerce_keybinding
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Qt, Signal
 
@@ -85,11 +84,11 @@ class MapMouse(QObject):
     def bind_key(self, key: str, job: Callable[[], object]) -> None:
         """Run a job when a key is pressed over a map, as long as the dock is open.
 
-        The key is bound in the viewer's keymap unless it is bound there already.  Keys
-        of the active layer take precedence.  The job is not run without a map, with an
+        A key that is bound to the viewer already stays as it is.  Keys of the active
+        layer take precedence.  The job is not run without a map, with an
         active Labels or Shapes layer, or while a click would edit the active layer.
         """
-        keymap, code = self._viewer.keymap, coerce_keybinding(key)
+        viewer = self._viewer
 
         def press(viewer: object) -> None:
             """Run the job if the key is meant for the map."""
@@ -98,10 +97,15 @@ class MapMouse(QObject):
             if has_map and not (is_of_others or self._is_layer_in_edit_mode()):
                 job()
 
-        if keymap.setdefault(code, press) is press:
-            self._connections.add_cleanup(
-                lambda: keymap.get(code) is press and keymap.pop(code)
-            )
+        def unbind() -> None:
+            """Free the key, unless somebody else has bound it since."""
+            bound = viewer.bind_key(key, None)
+            if bound is not None and bound is not press:
+                viewer.bind_key(key, bound)
+
+        with suppress(ValueError):  # the key is taken
+            viewer.bind_key(key, press)
+            self._connections.add_cleanup(unbind)
 
     # Gestures: each from the press to the release
 
