@@ -61,11 +61,11 @@ def measure_fit(n_rows: int, folder: Path | None, n_jobs: int | None) -> dict[st
     from napari_embedding_game.core.settings import (
         Settings,
         fill_affinity,
-        fill_approximation,
+        fill_approximation_by_size,
     )
 
     settings = replace(fill_affinity(Settings()), n_jobs=n_jobs)
-    settings = fill_approximation(settings, n_rows)
+    settings = fill_approximation_by_size(settings, n_rows)
     X, stages = clouds(n_rows), Stages()
     path = None if folder is None else folder / f"{n_rows}.npz"
     if path is not None and path.exists():

@@ -31,7 +31,7 @@ from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.settings import (
     Settings,
     fill_affinity,
-    fill_approximation,
+    fill_approximation_by_size,
 )
 from shared import arguments, finish, load, report
 
@@ -103,7 +103,9 @@ def measured(X: np.ndarray, search: str, repeats: int) -> dict[str, object]:
 
 def fit(X: np.ndarray, device: str) -> dict[str, Any]:
     """Return the seconds of a fit, and the share of neighbours that the map keeps."""
-    settings = fill_approximation(fill_affinity(Settings(device=device)), len(X))
+    settings = fill_approximation_by_size(
+        fill_affinity(Settings(device=device)), len(X)
+    )
     stamps = [time.perf_counter()]
     graph = pipeline.find_neighbors(X, settings)
     stamps.append(time.perf_counter())

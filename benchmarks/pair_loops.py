@@ -35,7 +35,7 @@ def problem(n_points: int) -> tuple[Edges, torch.Tensor]:
     matrix = sparse.coo_matrix((ones, (heads, tails)), (n_points, n_points)).tocsr()
     steps = 0.1 * rng.normal(size=(n_points, 2))
     y = torch.tensor(np.cumsum(steps, axis=0).astype(np.float32))
-    return Edges.from_matrix(matrix + matrix.T), y
+    return Edges.from_symmetric_matrix(matrix + matrix.T), y
 
 
 def quickest(work: Callable[[], Any], repeats: int) -> float:
@@ -67,7 +67,7 @@ def row(
     few = edges.to_csr_matrix()[:n_all][:, :n_all]
     functions = member.attraction, member.kernel
     forces = CompiledForces(edges, *functions)
-    among_few = CompiledForces(Edges.from_matrix(few), *functions)
+    among_few = CompiledForces(Edges.from_symmetric_matrix(few), *functions)
     found: dict[str, Any] = {"method": name}
     attract = quickest(lambda: forces.attraction_gradient(y), repeats)
     found["attraction, ms"] = 1e3 * attract
@@ -80,7 +80,7 @@ def row(
             approximation, forces, repulsion, N_LANDMARKS, 0, member.aggregate
         )
         if approximation == "landmarks":
-            taken = quickest(lambda: forces.repulsion_between(y, z), repeats)
+            taken = quickest(lambda: forces.kernel_sum_and_gradients(y, z), repeats)
         else:
             taken = quickest(lambda o=objective: o.approximate_repulsion(y), repeats)
         n_pairs = len(y) * N_LANDMARKS

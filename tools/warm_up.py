@@ -57,7 +57,7 @@ def of_many_rows() -> None:
     rows[:, 0] = np.arange(800)
     knn_graph(rows, 1, search="projected")
     two = np.array([[0, 1], [1, 0]], np.float32)
-    objective = MeshSum(CompiledForces(Edges.from_matrix(two)), 1.0)
+    objective = MeshSum(CompiledForces(Edges.from_symmetric_matrix(two)), 1.0)
     for width in (1.0, 100.0):  # the grid of a small map has float64
         y = torch.tensor([[0.0, 0.0], [width, 0.0]])
         objective.energy_and_gradients(y, y[:1])

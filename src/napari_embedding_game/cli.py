@@ -492,7 +492,7 @@ def _make_result(
     from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.session.clusters.clusters import cluster_finished_run
 
-    edges = Edges.from_matrix(game.affinity_matrix_)
+    edges = Edges.from_symmetric_matrix(game.affinity_matrix_)
     n_landmarks = len(snapshot.landmarks)
     clusters = cluster_finished_run(edges, snapshot.labels, n_landmarks, n_clusters)
     parameters = {**collect_fitted_parameters(game), "space": space, **noted}

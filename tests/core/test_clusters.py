@@ -43,7 +43,7 @@ def trees(draw):
 def test_the_graph_of_landmarks_sums_the_edges_between_their_points():
     rng = np.random.default_rng(0)
     weights = sparse.random(60, 60, 0.2, random_state=rng, dtype=np.float32)
-    edges = Edges.from_matrix(weights + weights.T)
+    edges = Edges.from_symmetric_matrix(weights + weights.T)
     labels = rng.integers(0, 9, 60).astype(np.int32)
     labels[labels == 4] = 5  # landmark 4 is empty
     members = np.eye(9)[labels]

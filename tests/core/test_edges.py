@@ -102,6 +102,6 @@ def test_a_matrix_that_edges_are_made_of_stays_as_it_is():
     weights = sparse.csr_matrix(
         (np.ones(4), np.array([1, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2)
     )
-    edges = Edges.from_matrix(weights)
+    edges = Edges.from_symmetric_matrix(weights)
     np.testing.assert_array_equal(edges.to_csr_matrix().toarray(), [[0, 2], [2, 0]])
     assert weights.nnz == 4

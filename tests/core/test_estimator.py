@@ -496,7 +496,7 @@ def test_clusters_are_those_of_the_window_whatever_the_seed(cloud):
     model = small(random_state=7, n_landmarks=30).fit(cloud)
     merged = small(random_state=7, n_landmarks=30, n_clusters=4).fit(cloud)
     merging = LandmarkMerge.from_edges(
-        Edges.from_matrix(model.affinity_matrix_), model.labels_, 30
+        Edges.from_symmetric_matrix(model.affinity_matrix_), model.labels_, 30
     )
     np.testing.assert_array_equal(
         merged.labels_, merging.cut_into_clusters(4)[model.labels_]

@@ -197,7 +197,7 @@ def test_without_rows_of_data_it_is_refused_in_words():
             squareform(pdist(X))
         )
     ring = np.roll(np.eye(20), 1, axis=1)
-    bare = Edges.from_matrix(ring + ring.T)
+    bare = Edges.from_symmetric_matrix(ring + ring.T)
     layout = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
     settings = fill_affinity(Settings(large_picture=1.0))
     with pytest.raises(InputError, match="needs the rows of the data"):

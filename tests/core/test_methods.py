@@ -31,7 +31,7 @@ from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.settings import (
     Settings,
     fill_affinity,
-    fill_approximation,
+    fill_approximation_by_size,
     resolve_method,
     resolve_repulsion,
 )
@@ -294,7 +294,7 @@ def test_the_first_approximation_is_the_methods_own():
 def test_umaps_repulsion_is_that_of_so_many_random_partners_for_each_pull():
     n, k = 20, 3
     ring = sum(np.roll(np.eye(n), step, axis=1) for step in range(1, k + 1))
-    edges = Edges.from_matrix(ring + ring.T)  # n k pulls, of weight 1
+    edges = Edges.from_symmetric_matrix(ring + ring.T)  # n k pulls, of weight 1
     scale = METHODS["umap"].lambda_scale(edges)
     # A random partner of each pull adds 1 / n to n pairs, each of which counts twice.
     assert scale == pytest.approx(n * k / n / n / 2)
@@ -328,17 +328,17 @@ def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
 ):
     monkeypatch.setattr(choices, "MANY_POINTS", 200)
     left = Settings()
-    assert fill_approximation(left, 200) == replace(left, approximation="mesh")
-    assert fill_approximation(left, 199) is left
+    assert fill_approximation_by_size(left, 200) == replace(left, approximation="mesh")
+    assert fill_approximation_by_size(left, 199) is left
     deep = replace(left, n_components=3)
-    assert fill_approximation(deep, 200) is deep
+    assert fill_approximation_by_size(deep, 200) is deep
     chosen = replace(left, approximation="landmarks")
-    assert fill_approximation(chosen, 200) is chosen
+    assert fill_approximation_by_size(chosen, 200) is chosen
     for other in (replace(left, method="ee"), replace(left, method="given")):
-        assert fill_approximation(other, 200) is other
+        assert fill_approximation_by_size(other, 200) is other
     tsne = replace(deep, method="tsne")  # all pairs are quicker than a grid in space
-    assert fill_approximation(tsne, 200) == replace(tsne, approximation="exact")
-    assert fill_approximation(tsne, choices.FEW_IN_SPACE) is tsne
+    assert fill_approximation_by_size(tsne, 200) == replace(tsne, approximation="exact")
+    assert fill_approximation_by_size(tsne, choices.FEW_IN_SPACE) is tsne
     X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     own = EmbeddingGame(random_state=0, max_iter=5).fit_transform(X)
     told = {

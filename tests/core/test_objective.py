@@ -124,7 +124,7 @@ def test_any_number_of_threads_gives_the_same_bits(make_problem, monkeypatch, d,
 
     def sums(n_jobs):
         with limit_threads(n_jobs):
-            yield from forces.repulsion_between(problem.y, problem.z)
+            yield from forces.kernel_sum_and_gradients(problem.y, problem.z)
             yield from (
                 forces.attraction_gradient(problem.y),
                 forces.attraction_energy(problem.y),

@@ -50,7 +50,7 @@ def test_spectral_start_is_the_laplacian_eigenmap(monkeypatch):
     normalized, root = laplacian(matrix, normed=True, return_diag=True)
     _, vectors = eigsh(normalized.astype(np.float64), k=3, sigma=-1e-3, which="LM")
     wanted = vectors[:, 1:3] / root[:, None]
-    layout = start_layout(Edges.from_matrix(matrix), np.eye(matrix.shape[0]))
+    layout = start_layout(Edges.from_symmetric_matrix(matrix), np.eye(matrix.shape[0]))
     # The layout is the eigenvectors, each moved to mean 0 and scaled, and a jitter.
     angles = subspace_angles(wanted - wanted.mean(axis=0), layout.astype(np.float64))
     assert np.rad2deg(angles.max()) < 0.5

@@ -11,7 +11,7 @@ from qtpy.QtTest import QTest
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.ui.images.linked_layers import ObjectLayers
 from napari_embedding_game.ui.images.object_colors import TOO_MANY
-from napari_embedding_game.ui.images.picture_grid import scale_to_square, to_qimage
+from napari_embedding_game.ui.images.picture_grid import fit_into_square, to_qimage
 from napari_embedding_game.ui.images.row_pictures import make_row_pictures
 
 
@@ -153,7 +153,7 @@ def test_a_layer_with_channels_first_shows_each_in_a_colour(objects, linked):
 def test_a_large_picture_is_made_smaller_smoothly_a_small_one_keeps_its_pixels():
     def shades(height, width):
         stripes = np.full((height, width), [0, 255] * (width // 2), np.uint8)
-        smaller = scale_to_square(to_qimage(stripes), 30)
+        smaller = fit_into_square(to_qimage(stripes), 30)
         line = [smaller.pixelColor(x, 0).red() for x in range(smaller.width())]
         return {shade for shade in line if 0 < shade < 255}
 

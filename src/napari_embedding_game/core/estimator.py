@@ -41,7 +41,7 @@ from napari_embedding_game.core.settings import (
     STEERABLE,
     Settings,
     fill_affinity,
-    fill_approximation,
+    fill_approximation_by_size,
     is_game,
     lower_perplexity,
     resolve_n_neighbors,
@@ -496,7 +496,7 @@ class EmbeddingGame(
         if not isinstance(self.init, str):
             layout = _validate_layout("init", self.init, shape)
         _validate_fit_arguments(settings, layout is not None, neighbors is not None)
-        pipeline.validate_inputs(X, settings)
+        pipeline.validate_settings_for_data(X, settings)
         settings = _limit_neighbors_to_rows(settings, n_rows)
         if neighbors is None:
             graph = pipeline.find_neighbors(X, settings)
@@ -709,7 +709,7 @@ class SettingChanges:
     def __init__(self, chosen: Settings, X: Any) -> None:
         self._chosen_settings, self._X = chosen, X
         self._changed: dict[str, Any] = {}
-        self.initial = fill_approximation(chosen, X.shape[0])
+        self.initial = fill_approximation_by_size(chosen, X.shape[0])
 
     def change_settings(self, parameters: Mapping[str, Any]) -> Settings:
         """Record changed parameters, and return the settings with all changes so far.
@@ -729,8 +729,8 @@ class SettingChanges:
             raise InputError(NO_STEERING)
         changed = self._changed | dict(parameters)
         new = replace(self._chosen_settings, **changed).validate()
-        new = fill_approximation(new, self._X.shape[0])
-        pipeline.validate_inputs(self._X, new)
+        new = fill_approximation_by_size(new, self._X.shape[0])
+        pipeline.validate_settings_for_data(self._X, new)
         if not is_game(new):
             raise InputError(NO_CHANGE)
         self._changed = changed

@@ -1,7 +1,7 @@
 """The steps that begin every run; each step uses the result of the step before.
 
-settings = fill_approximation(fill_affinity(settings), len(X))
-validate_inputs(X, settings)       # raises early what would be raised later
+settings = fill_approximation_by_size(fill_affinity(settings), len(X))
+validate_settings_for_data(X, settings)       # raises early what would be raised later
 graph = find_neighbors(X, settings)
 edges, layout = make_edges_and_layout(graph, X, settings)
 playing = play(edges, layout, settings)
@@ -40,7 +40,7 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.core.threads import limit_threads
 
 
-def validate_inputs(X: Any, settings: Settings) -> None:
+def validate_settings_for_data(X: Any, settings: Settings) -> None:
     """Check settings and data before the neighbour search; raise InputError if refused.
 
     Refused are invalid settings, distances that are not square or are below 0, a device

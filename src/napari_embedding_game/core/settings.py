@@ -348,8 +348,8 @@ def resolve_method(
     """Return the declaration of a method and the approximation that it will use.
 
     ``approximation`` None becomes the first that the method offers, whatever the number
-    of points: see :func:`fill_approximation`.  Raises InputError for an unknown name,
-    or an approximation that the method does not take.
+    of points: see :func:`fill_approximation_by_size`.  Raises InputError for an unknown
+    name, or an approximation that the method does not take.
     """
     spec = get_method(method)
     offered = spec.approximations
@@ -383,7 +383,7 @@ def fill_affinity(settings: Settings) -> Settings:
     return replace(settings, affinity=name) if settings.affinity == "auto" else settings
 
 
-def fill_approximation(settings: Settings, n_points: int) -> Settings:
+def fill_approximation_by_size(settings: Settings, n_points: int) -> Settings:
     """Return settings with an approximation that suits the number of points.
 
     An approximation that was chosen stays.  None becomes "mesh" for the game of

@@ -28,7 +28,7 @@ def build_signed_edges(graph: NeighborGraph, X: Any) -> Edges:
     signed = sparse.csr_matrix(signed - sparse.diags(signed.diagonal()))
     signed.eliminate_zeros()
     # The factor 2, because the energy is half the sum over the matrix.
-    return Edges.from_matrix(sparse.csr_matrix(2 * signed, dtype=np.float32))
+    return Edges.from_symmetric_matrix(sparse.csr_matrix(2 * signed, dtype=np.float32))
 
 
 def reconstruction_weights(X: Any, indices: NDArray[np.integer]) -> NDArray[np.float32]:

@@ -74,7 +74,7 @@ def minimize_by_pressured_points(
     )
     y = copy_as_start(objective, layout)
     x = np.column_stack([y, np.zeros(len(y), y.dtype)])
-    flat, x, free = lifted.update_heights(x, np.zeros(len(x), bool))
+    flat, x, free = lifted.set_pressured_heights(x, np.zeros(len(x), bool))
     iteration, begun, length, step = 0, 0, 1.0, None
     yield Step(y, flat)
     while iteration < max_iter:
@@ -87,7 +87,7 @@ def minimize_by_pressured_points(
         new, fall = line_search(lifted, step, down), 0.0
         if new is not None:
             iteration, fall = iteration + 1, step.energy - new.energy
-            flat, x, free = lifted.update_heights(new.y, free)
+            flat, x, free = lifted.set_pressured_heights(new.y, free)
             length, step = new.length, new if np.array_equal(x, new.y) else None
             yield Step(x[:, :-1].copy(), flat)
         if fall < least or iteration - begun >= _MAX_PER_MU:
@@ -96,7 +96,7 @@ def minimize_by_pressured_points(
             # The degree of Edges is twice the paper's, whose weights sum to 1.
             lifted.mu += float(spectral_direction.degrees.mean()) / 2
             length, begun, step = 1.0, iteration, None
-            flat, x, free = lifted.update_heights(x, free)
+            flat, x, free = lifted.set_pressured_heights(x, free)
 
 
 class LiftedEnergy:
@@ -122,7 +122,9 @@ class LiftedEnergy:
         gradient[:, -1] += (2 * self.mu * heights).astype(x.dtype)
         return energy + self.mu * float(heights @ heights), gradient
 
-    def update_heights(self, x: Points, free: Mask) -> tuple[float, Points, Mask]:
+    def set_pressured_heights(
+        self, x: Points, free: Mask
+    ) -> tuple[float, Points, Mask]:
         """Give heights to newly pressured points; set points no longer pressured to 0.
 
         Points that stay pressured keep their heights.  ``x`` (N, d + 1): points and

@@ -36,7 +36,7 @@ class SampledLandmarks(Objective):
         ``landmarks`` (L, d) are copies of the sampled ``points`` (N, d), which are read
         instead; so the gradient of the landmarks is 0.
         """
-        total, repulsion, pull = self.forces.repulsion_between(
+        total, repulsion, pull = self.forces.kernel_sum_and_gradients(
             points, points.detach()[self.sampled_points]
         )
         repulsion.index_add_(0, self.sampled_points, pull)

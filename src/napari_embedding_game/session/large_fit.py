@@ -417,7 +417,7 @@ def _cluster_of_landmarks(
     A landmark without points has -1. ``n_clusters``: None for as many as the window
     would show.
     """
-    edges = Edges.from_matrix(model.affinity_matrix_)
+    edges = Edges.from_symmetric_matrix(model.affinity_matrix_)
     numbers = np.full(len(model.landmarks_), -1, np.int32)
     n_landmarks = len(model.landmarks_)
     clusters = cluster_finished_run(edges, model.labels_, n_landmarks, n_clusters)

@@ -240,19 +240,19 @@ class MapTree:
         assert current is not None
         # Measured objects are known by label and place: an edit changes their numbers.
         if _are_measured(current, dataset):
-            self._open_aligned_reading(dataset)
+            self._update_maps_and_open_reading(dataset)
             return True
         order = align_rows(
             Identity.from_dataset(current), Identity.from_dataset(dataset), dataset.name
         )
         if is_unchanged_order(order):
-            self._open_aligned_reading(dataset)
+            self._update_maps_and_open_reading(dataset)
         else:
-            self._open_aligned_reading(dataset.reorder_source_rows(order))
+            self._update_maps_and_open_reading(dataset.reorder_source_rows(order))
             self._session.show_message(MATCHED.format(dataset.name))
         return True
 
-    def _open_aligned_reading(self, dataset: Dataset) -> None:
+    def _update_maps_and_open_reading(self, dataset: Dataset) -> None:
         """Open a new reading whose rows are in the order of the maps.
 
         The base map is the open map, or its parent if the open map is itself a reading.

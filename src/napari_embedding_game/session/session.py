@@ -21,7 +21,7 @@ from napari_embedding_game.core.settings import (
     STEERABLE,
     Settings,
     fill_affinity,
-    fill_approximation,
+    fill_approximation_by_size,
     is_game,
     is_within_point_limit,
     needs_new_run,
@@ -842,7 +842,7 @@ class Session:
         if self.dataset.is_distances:
             # Distances have no rows of data, which a large picture needs.
             chosen = replace(chosen, metric="precomputed", large_picture=0.0)
-        return fill_approximation(chosen, self.dataset.X.shape[0])
+        return fill_approximation_by_size(chosen, self.dataset.X.shape[0])
 
     def _update_staleness(self) -> None:
         """Set ``stale``, and emit ``staleness_changed`` if it has changed.

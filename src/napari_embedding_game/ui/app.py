@@ -65,7 +65,7 @@ def launch(
     viewer = napari.Viewer(title="napari · embedding game")
     viewer.window.resize(*WINDOW)
     dock = open_dock(viewer)
-    find_exit_code = save_outputs_after_run(
+    find_exit_code = connect_output_saving(
         viewer, dock, screenshot, out, quit_after_run=quit_after_run
     )
     reading, play = dock.controller.reading, dock.controller.play
@@ -77,7 +77,7 @@ def launch(
     return find_exit_code()
 
 
-def save_outputs_after_run(
+def connect_output_saving(
     viewer: napari.Viewer,
     dock: GameDock,
     screenshot: str | Path | None = None,

@@ -132,7 +132,7 @@ class Listener(QWidget):
 
         return call_if_open
 
-    def connect_to_map_changes(self, job: Callable[[], object]) -> None:
+    def call_soon_after_map_changes(self, job: Callable[[], object]) -> None:
         """Call ``job`` soon after clusters or run state change, while this is open.
 
         Changes within ``SOON_MS`` milliseconds, in a running game ``RUNNING_MS``, are

@@ -40,7 +40,7 @@ class CompiledForces:
         self.k = pair_functions.KERNELS[kernel]
         self.mesh = Mesh(self.k)
 
-    def repulsion_between(
+    def kernel_sum_and_gradients(
         self,
         targets: Tensor,
         sources: Tensor,

@@ -151,7 +151,7 @@ def order_points_by_band(begin, end, points, low, spacing, layers, positions, or
 
 
 @njit(**OPTIONS)
-def spread_points(
+def add_point_masses_to_grid(
     begin, end, points, low, spacing, layers, order, starts, parity, grid
 ):
     """Add the mass of points in bands of one ``parity`` to the nodes of ``grid``.

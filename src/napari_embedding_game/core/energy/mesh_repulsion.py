@@ -6,7 +6,7 @@ the exact gradient of the returned sum.  The kernel is divided by the splines' t
 function, (2 + cos q) / 3 for each axis and spline, so that it becomes its interpolating
 spline; the self-interaction of points is subtracted.  Method: Hockney and Eastwood
 (1988); FIt-SNE (Linderman and others, 2019) is related.
-``settings.fill_approximation`` decides when the grid is the default.
+``settings.fill_approximation_by_size`` decides when the grid is the default.
 """
 
 from __future__ import annotations
@@ -427,7 +427,7 @@ class Mesh:
         for parity in (0, 1):
             n_bands = (grid.n_bands - parity + 1) // 2
             run_blocks(
-                mesh_loops.spread_points,
+                mesh_loops.add_point_masses_to_grid,
                 n_bands,
                 work // 2,
                 *placement,

@@ -6,7 +6,7 @@ with an *attraction* f, a *kernel* k, and an *aggregate* R: the sum itself, or i
 logarithm, which normalizes t-SNE (``objective.Objective.energy``).  The formulas of f
 and k are in :mod:`pair_functions`; ``docs/methods.md`` says how to add a method.  An
 *approximation* of the sum over all pairs is a class in :mod:`objective`;
-:func:`settings.fill_approximation` chooses the approximation by size,
+:func:`settings.fill_approximation_by_size` chooses the approximation by size,
 :mod:`mesh_repulsion` the spacing of a grid.  A grid resolves kernels that are about 1
 wide.  UMAP's kernel is infinite where two points meet: no grid resolves it, and the
 landmarks' bound (Eq. 3) is empty.  A method that is not a game yields

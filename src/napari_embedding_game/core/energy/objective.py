@@ -15,7 +15,7 @@ AllPairs       S itself, without the pairs i = j
 
 S_yz = sum_ia k(|y_i - z_a|), S_zz = sum_ab k(|z_a - z_b|).  Eq. 3 bounds S + N k(0);
 inside a logarithm N k(0) is subtracted.  ``settings.resolve_method`` and
-``fill_approximation`` choose the approximation; Eq. 9 is in
+``fill_approximation_by_size`` choose the approximation; Eq. 9 is in
 ``papers/sampled_landmarks.py``.  The energy line of paper 1's Alg. 1 squares before it
 sums, and lets points fall onto one spot; Eq. 3 is right.
 """
@@ -173,10 +173,10 @@ class Objective:
         The bound is of this step's sample of the points, and has the kernel of the game
         whatever the method is.
         """
-        s_yz, _, pull = self.forces.repulsion_between(
+        s_yz, _, pull = self.forces.kernel_sum_and_gradients(
             self._sample_points(points), landmarks, KERNELS["cauchy"]
         )
-        s_zz, *pushes = self.forces.repulsion_between(
+        s_zz, *pushes = self.forces.kernel_sum_and_gradients(
             landmarks, landmarks, KERNELS["cauchy"]
         )
         return _bound_gradient(s_yz / s_zz, pull, *pushes)
@@ -322,8 +322,8 @@ class LandmarkBound(Objective):
 
     def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums:
         """Return the bound r^2 S_zz with its gradients, for r = S_yz / S_zz."""
-        s_yz, repulsion, pull = self.forces.repulsion_between(points, landmarks)
-        s_zz, *pushes = self.forces.repulsion_between(landmarks, landmarks)
+        s_yz, repulsion, pull = self.forces.kernel_sum_and_gradients(points, landmarks)
+        s_zz, *pushes = self.forces.kernel_sum_and_gradients(landmarks, landmarks)
         r = s_yz / s_zz
         attraction = self.forces.attraction_gradient(points)
         landmark_gradient = _bound_gradient(r, pull, *pushes)

@@ -165,7 +165,7 @@ class TorchForces:
         self._weights = torch.as_tensor(edges.weights, device=device)
         self._sum_type = most_precise_dtype(device)
 
-    def repulsion_between(
+    def kernel_sum_and_gradients(
         self,
         targets: Tensor,
         sources: Tensor,
@@ -175,7 +175,7 @@ class TorchForces:
 
         The first gradient (N, d) is by ``targets`` (N, d), the second (L, d) by
         ``sources`` (L, d).  ``kernel`` replaces the method's kernel k.  See
-        :meth:`forces.CompiledForces.repulsion_between`.
+        :meth:`forces.CompiledForces.kernel_sum_and_gradients`.
         """
         total, target_gradient = self._kernel_sum_and_gradient(
             targets, sources, kernel=kernel

@@ -92,7 +92,7 @@ class Edges:
         return Edges(*permute_rows(self.arrays, order), self.scale)
 
     @classmethod
-    def from_matrix(cls, matrix: Any, scale: float = 1.0) -> Edges:
+    def from_symmetric_matrix(cls, matrix: Any, scale: float = 1.0) -> Edges:
         """Return the edges of a symmetric scipy matrix (N, N).
 
         Symmetry is not checked; duplicate entries are summed.  ``scale``: see

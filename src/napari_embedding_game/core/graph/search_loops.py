@@ -79,7 +79,7 @@ def dot(x, y):
 
 
 @njit(**CHECKED)
-def _add_products_of_pair(a, b, others, filled, s, t):
+def _add_dot_products_of_row_pair(a, b, others, filled, s, t):
     """Add the products of a pair of rows with ``others`` to the sums ``s`` and ``t``.
 
     ``s`` and ``t`` (M,), changed in place, hold the sums so far of the rows ``a`` and
@@ -182,7 +182,7 @@ def keep_nearest_by_scores(queries, excluded, rows, numbers, first, indices, dis
                     for j in range(len(near)):
                         s[j] = t[j] = size[j]
                 x, y = doubled[q, at:end], doubled[q + 1, at:end]
-                _add_products_of_pair(x, y, tile, filled, s, t)
+                _add_dot_products_of_row_pair(x, y, tile, filled, s, t)
                 for p in range(q, min(q + 2, n) if end == n_dims else q):
                     scores, skip = sums[p % n_sums], excluded[p]
                     _keep_smallest(scores, near, first, skip, indices[p], distances[p])

@@ -203,7 +203,9 @@ def compute_frozen_field(
         torch.from_numpy(np.array(pad_to_plane(each), np.float32, order="C"))
         for each in (points, landmarks)
     )
-    no_edges = Edges.from_matrix(sparse.csr_matrix((len(y), len(y)), dtype=np.float32))
+    no_edges = Edges.from_symmetric_matrix(
+        sparse.csr_matrix((len(y), len(y)), dtype=np.float32)
+    )
     forces = CompiledForces(no_edges, kernel=method.kernel)
     law = repulsion, len(z), random_state, method.aggregate
     field = objective.make_objective(approximation, forces, *law).repulsion_field(y, z)

@@ -34,7 +34,9 @@ def match_cluster_numbers(
     numbers = np.full(len(sizes), -1, np.int32)
     groups, used = annotation.groups.keys(), set[int]()
     if previous_numbers is not None:
-        for number, part in _pairs_by_overlap(new_clusters, sizes, previous_numbers):
+        for number, part in _list_pairs_by_jaccard_index(
+            new_clusters, sizes, previous_numbers
+        ):
             may = number not in used and not (free[part] and number in groups)
             if may and numbers[part] < 0:
                 numbers[part] = number
@@ -63,7 +65,7 @@ def iter_free_ids(used: Collection[int]) -> Iterator[int]:
     return (number for number in itertools.count(1) if number not in used)
 
 
-def _pairs_by_overlap(
+def _list_pairs_by_jaccard_index(
     new_clusters: NDArray[np.integer],
     sizes: NDArray[np.intp],
     previous_numbers: IntArray,

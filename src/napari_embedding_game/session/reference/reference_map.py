@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.settings import (
     Settings,
     fill_affinity,
-    fill_approximation,
+    fill_approximation_by_size,
 )
 from napari_embedding_game.data.columns import KEY, make_names_unique
 from napari_embedding_game.data.dataset import Dataset, is_pairwise_space
@@ -173,7 +173,9 @@ def _rebuild_fitted_map(
     if chosen["metric"] == "precomputed":
         chosen["metric"] = parameters.get("neighbors_metric") or "euclidean"
     values = {k: v for k, v in chosen.items() if k in parameters or v is not None}
-    settings = fill_approximation(fill_affinity(Settings(**values).validate()), n)
+    settings = fill_approximation_by_size(
+        fill_affinity(Settings(**values).validate()), n
+    )
     settings = replace(settings, n_neighbors=min(settings.n_neighbors, n - 1))
     graph = pipeline.find_neighbors(X, settings)
     edges, _ = pipeline.make_edges_and_layout(graph, X, settings, embedding)

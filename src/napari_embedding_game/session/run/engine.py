@@ -31,7 +31,7 @@ def find_neighbors(X: Any, settings: Settings) -> Any:
     """
     from napari_embedding_game.core import pipeline
 
-    pipeline.validate_inputs(X, settings)
+    pipeline.validate_settings_for_data(X, settings)
     return pipeline.find_neighbors(X, settings)
 
 

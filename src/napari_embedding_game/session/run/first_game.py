@@ -124,6 +124,6 @@ def _make_ring_edges() -> Any:
     begins = np.arange(0, indices.size + 1, indices.shape[1])
     rows = distances.ravel(), indices.ravel(), begins
     ring = sparse.csr_matrix(rows, shape=(N_ROWS, N_ROWS))
-    matrix = Edges.from_matrix(ring + ring.T)
+    matrix = Edges.from_symmetric_matrix(ring + ring.T)
     isolation = np.ones(N_ROWS, np.float32)
     return Edges(*matrix.arrays, nearest=indices, isolation=isolation)

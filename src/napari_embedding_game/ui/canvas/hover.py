@@ -19,7 +19,7 @@ from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.pick import find_row_at_pixel
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import ObjectLayers
-from napari_embedding_game.ui.images.picture_grid import scale_to_square, to_qimage
+from napari_embedding_game.ui.images.picture_grid import fit_into_square, to_qimage
 from napari_embedding_game.ui.images.row_pictures import make_row_pictures
 from napari_embedding_game.ui.style.coloring import (
     ISOLATION,
@@ -71,7 +71,7 @@ class HoverTooltip(QObject):
         connections.connect(self.hide, session.dataset_changed, session.columns_changed)
         connections.add_cleanup(self.hide)
         layer_tip = scene.viewer.tooltip.events.text
-        connections.connect(self._on_napari_tooltip_changed, layer_tip)
+        connections.connect(self._escape_napari_tooltip, layer_tip)
 
     def hide(self, event: object = None) -> None:
         """Hide the tooltip, and cancel a pending one."""
@@ -80,7 +80,7 @@ class HoverTooltip(QObject):
             self.row = None
             QToolTip.hideText()
 
-    def _on_napari_tooltip_changed(self, event: object) -> None:
+    def _escape_napari_tooltip(self, event: object) -> None:
         """Escape the text of napari's own tooltip while the map's points are active."""
         tooltip, points = self._viewer.tooltip, self._layers.points
         is_of_map = self._viewer.layers.selection.active is points is not None
@@ -213,7 +213,7 @@ def _make_row_picture(
     return (
         None
         if pictures is None
-        else scale_to_square(to_qimage(pictures[row]), PICTURE_SIDE)
+        else fit_into_square(to_qimage(pictures[row]), PICTURE_SIDE)
     )
 
 

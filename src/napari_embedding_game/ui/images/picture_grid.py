@@ -102,7 +102,7 @@ class PictureGrid(QListWidget):
             for row in lacking:
                 picture = to_qimage(pictures[row])
                 images.append(
-                    (int(row), scale_to_square(picture, 2 * SIDE))
+                    (int(row), fit_into_square(picture, 2 * SIDE))
                 )  # sharp on any
                 yield images
             return images
@@ -153,7 +153,7 @@ def pictures_failure_text(error: BaseException) -> str:
     return FAILED.format(f"{type(error).__name__}: {text}")
 
 
-def scale_to_square(image: QImage, side: int) -> QImage:
+def fit_into_square(image: QImage, side: int) -> QImage:
     """Return a picture scaled up or down to fit into a square of ``side`` pixels.
 
     Its proportions stay.  A picture whose longer side is below ``MIN_SMOOTHED`` pixels

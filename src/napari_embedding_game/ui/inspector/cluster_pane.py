@@ -78,7 +78,7 @@ class ClusterPane(Listener):
         self._connections.connect(self.table.close_open_editor, session.dataset_changed)
         self.connect_while_open(self._mark_selected_clusters, session.selection.changed)
         self.connect_while_open(self.update_view, session.dataset_changed)
-        self.connect_to_map_changes(self.update_view)
+        self.call_soon_after_map_changes(self.update_view)
         self.setLayout(vertical_box(self.table, self.slider))
         self.update_view()
 

@@ -198,7 +198,7 @@ class MarkersPane(Listener):
         self.connect_while_open(
             self.update_view, session.selection.changed, *data_changes
         )
-        self.connect_to_map_changes(self._compare_again_at_rest)
+        self.call_soon_after_map_changes(self._compare_again_at_rest)
 
     @property
     def result(self) -> MarkerTable | None:

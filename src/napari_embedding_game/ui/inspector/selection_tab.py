@@ -202,7 +202,7 @@ class SelectionTab(Listener):
         """Connect the views with the session and with one another."""
         session = self._session
         self.connect_while_open(self._on_selection_changed, session.selection.changed)
-        self.connect_to_map_changes(self.refresh)
+        self.call_soon_after_map_changes(self.refresh)
         changes = session.dataset_changed, session.columns_changed
         changes += (session.look.events.color_by,)
         self.connect_while_open(
