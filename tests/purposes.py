@@ -20,7 +20,7 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.compat import find_canvas_widget
-from napari_embedding_game.ui.controls.timeline import Timeline
+from napari_embedding_game.ui.controls.timeline import TimelineControls
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.widgets.teach import TeachWidget
@@ -195,7 +195,7 @@ class Purposes:
 
     # Timeline
 
-    def _timeline(self) -> Timeline | None:
+    def _timeline(self) -> TimelineControls | None:
         """Return the timeline where it has marks; a run or a pause makes some."""
         dock = self._map()
         if dock is None:
@@ -209,8 +209,8 @@ class Purposes:
                 else dock.run_controls.run_button
             )
             return None
-        self._scroll_to(dock.timeline.marks)
-        return dock.timeline if self.session.timeline.marks else None
+        self._scroll_to(dock.timeline_controls.marks)
+        return dock.timeline_controls if self.session.timeline.marks else None
 
     def use_mark(self) -> None:
         """Look back to a mark, or choose something from its menu."""

@@ -186,7 +186,7 @@ def draw_large_picture(person: Person, film: Film) -> None:
 
 def compare(person: Person, film: Film) -> None:
     """Have the map lie beside the one with the higher repulsion."""
-    timeline = person.dock.timeline
+    timeline = person.dock.timeline_controls
     person.wait(lambda: not person.session.is_moving, "the end")
     timeline.begin_comparison(person.session.timeline.marks[-1].number)
     person.wait(lambda: person.session.view.comparison is not None, "comparison")

@@ -506,7 +506,7 @@ class Person:
 
     def show_mark(self, place: int) -> None:
         """Click on an earlier map, counted from the oldest."""
-        marks = self.dock.timeline.marks
+        marks = self.dock.timeline_controls.marks
         self.show(marks)
         self._count()
         middle = marks.visualItemRect(marks.item(place)).center()

@@ -134,7 +134,7 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
         lambda: "Trustworthy" in dock.trust_controls.summary.text(), "the quality"
     )
     shoot("quality")
-    strip = dock.timeline
+    strip = dock.timeline_controls
     strip.begin_comparison(session.timeline.marks[-1].number)
     shoot("comparing")
     person.press(strip.end)

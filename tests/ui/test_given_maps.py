@@ -38,9 +38,9 @@ def test_a_map_of_a_file_is_shown_doubted_and_played_on(
         assert np.corrcoef(shown[:, 0], given[:, 0])[0, 1] > 0.999
     other = session.timeline.marks[0]
     assert other.title == "X_tsne"
-    dock.timeline.begin_comparison(other.number)
+    dock.timeline_controls.begin_comparison(other.number)
     qtbot.waitUntil(lambda: session.view.comparison is not None)
-    dock.timeline.end.click()
+    dock.timeline_controls.end.click()
     assert dock.display_controls.color_by.value == "cell_type"
     qtbot.waitUntil(lambda: "misplaced" in dock.trust_controls.summary.text())
 

@@ -6,7 +6,10 @@ import pytest
 from napari_embedding_game.ui.canvas import picture as map_picture
 from napari_embedding_game.ui.canvas.layers import COMPARED, MapLayers
 from napari_embedding_game.ui.canvas.picture import PointStyle, paint_points
-from napari_embedding_game.ui.canvas.projection import Projection, layer_projection
+from napari_embedding_game.ui.canvas.projection import (
+    CanvasProjection,
+    layer_projection,
+)
 from napari_embedding_game.ui.compat import find_layer_visual
 from napari_embedding_game.ui.tasks.worker import count_running_workers
 
@@ -187,7 +190,7 @@ def a_closed_dock_leaves_the_points_to_napari(viewer, layers, qtbot):
     viewer.layers.clear()
 
 
-PLANE = Projection(np.eye(3)[[1, 0, 2]], (0.0, 0.0, 40.0, 30.0))
+PLANE = CanvasProjection(np.eye(3)[[1, 0, 2]], (0.0, 0.0, 40.0, 30.0))
 """Pixels as the places are."""
 
 
@@ -240,7 +243,7 @@ def test_more_points_than_pixels_are_a_density_on_which_the_chosen_are_found():
 
 def test_in_space_the_nearest_is_on_top():
     matrix = np.array([[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]], float)
-    space = Projection(matrix, (0.0, 0.0, 40.0, 30.0), np.array([1.0, 0, 0]))
+    space = CanvasProjection(matrix, (0.0, 0.0, 40.0, 30.0), np.array([1.0, 0, 0]))
     positions = np.array([[0, 15, 20], [5, 15, 20]], np.float32)
     for sight, top in ((positions, 0), (positions * [-1, 1, 1], 2)):
         picture = paint_points(sight, looks(2, np.array([True, False])), space).picture

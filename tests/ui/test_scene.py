@@ -340,7 +340,7 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
 
 def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     session, layers = spatial.session, spatial.layers
-    here, n, bar = session.snapshot, 40, spatial.dock.timeline
+    here, n, bar = session.snapshot, 40, spatial.dock.timeline_controls
     spatial.dock.trust_fold.set_expanded(True)
     other = replace(here, embedding=here.embedding[::-1] * [1, 1, 0.2])
     moment = Moment(settings=session.settings.value, snapshot=other)

@@ -164,7 +164,7 @@ def click(timeline, row):
 def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     qtbot, finished, session
 ):
-    timeline, shown = session.timeline, finished.timeline
+    timeline, shown = session.timeline, finished.timeline_controls
     first = timeline.marks[0]
     assert finished.method_controls.repulsion.value == 900
     qtbot.settle()
@@ -200,7 +200,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
 def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     qtbot, finished, session, viewer
 ):
-    look, here, bar = session.look, session.snapshot, finished.timeline
+    look, here, bar = session.look, session.snapshot, finished.timeline_controls
     mixed = np.random.default_rng(0).permutation(here.embedding)
     moment = Moment(
         settings=session.settings.value, snapshot=replace(here, embedding=mixed)

@@ -29,7 +29,7 @@ from napari_embedding_game.ui.controls.display import DisplayControls
 from napari_embedding_game.ui.controls.method import MethodControls
 from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
-from napari_embedding_game.ui.controls.timeline import Timeline
+from napari_embedding_game.ui.controls.timeline import TimelineControls
 from napari_embedding_game.ui.controls.trust import TrustControls
 from napari_embedding_game.ui.images.experiment_layers import ImageSlider
 from napari_embedding_game.ui.images.object_colors import ObjectColors
@@ -193,7 +193,7 @@ class GameDock(MapWidget):
         self.method_controls = MethodControls(session)
         self.run_controls = RunControls(self.data_controls, controller.writing)
         self.trust_controls = TrustControls(session)
-        self.timeline = Timeline(session)
+        self.timeline_controls = TimelineControls(session)
         self.display_controls = DisplayControls(workspace)
         self.display_controls.legend.show_coloring(controller.scene.coloring)
         self.cluster_pane = ClusterPane(workspace)
@@ -229,7 +229,9 @@ class GameDock(MapWidget):
         """
         self.data_fold = FoldingSection("Data", self.data_controls)
         self.method_fold = FoldingSection("Method", self.method_controls)
-        self.trust_fold = FoldingSection(TRUST, self.trust_controls, self.timeline)
+        self.trust_fold = FoldingSection(
+            TRUST, self.trust_controls, self.timeline_controls
+        )
         self.look_fold = FoldingSection("Look", self.display_controls.more)
         folds = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
         notices = self.data_controls.breadcrumb, self.data_controls.relink_panel

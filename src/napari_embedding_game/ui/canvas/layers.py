@@ -30,7 +30,7 @@ from napari_embedding_game.ui.canvas.picture import (
     are_rendered_as_balls,
 )
 from napari_embedding_game.ui.canvas.projection import (
-    Projection,
+    CanvasProjection,
     displayed_axes,
     layer_projection,
 )
@@ -330,7 +330,7 @@ class MapLayers:
         """Whether the map has three dimensions and napari displays three."""
         return self._n_components == 3 and bool(self._viewer.dims.ndisplay == 3)
 
-    def projection(self, name: str = POINTS_NAME) -> Projection | None:
+    def projection(self, name: str = POINTS_NAME) -> CanvasProjection | None:
         """Return the projection of a layer of points from units of the embedding.
 
         None where the layer is hidden or missing, or nothing was shown so far.

@@ -8,7 +8,7 @@ from qtpy.QtGui import QColor, QPainter, QPen
 
 from napari_embedding_game.session.panels import GAP
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
-from napari_embedding_game.ui.canvas.projection import Projection
+from napari_embedding_game.ui.canvas.projection import CanvasProjection
 from napari_embedding_game.ui.style.halo_text import (
     ON_DARK,
     ON_LIGHT,
@@ -32,7 +32,7 @@ def add_caption_painter(overlay: MapOverlay) -> None:
     """
     session = overlay.scene.session
 
-    def paint_captions(painter: QPainter, projection: Projection) -> None:
+    def paint_captions(painter: QPainter, projection: CanvasProjection) -> None:
         """Paint title and detail above each panel, on two lines where one is too wide.
 
         A line wider than its panel is elided.
@@ -76,7 +76,7 @@ def add_hand_mark_painter(overlay: MapOverlay) -> None:
     """
     session = overlay.scene.session
 
-    def paint_hand_marks(painter: QPainter, projection: Projection) -> None:
+    def paint_hand_marks(painter: QPainter, projection: CanvasProjection) -> None:
         """Paint squares of about ``MAX_HELD`` points a hold, then lines, then pins."""
         layout, forces = session.view.layout, session.hand.forces
         if layout is None or layout.panel_of_points is not None:
@@ -117,7 +117,7 @@ def add_hand_mark_painter(overlay: MapOverlay) -> None:
     update_painter()
 
 
-def _visible_pixels(projection: Projection, positions: object) -> list[QPointF]:
+def _visible_pixels(projection: CanvasProjection, positions: object) -> list[QPointF]:
     """Return the pixels of positions (n, d) or (d,) that are in front of the camera."""
     pixels = projection.to_pixels(np.atleast_2d(np.asarray(positions)))
     return [QPointF(x, y) for x, y in pixels.tolist() if np.isfinite(x + y)]

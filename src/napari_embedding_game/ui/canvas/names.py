@@ -23,7 +23,7 @@ from napari_embedding_game.ui.canvas.label_layout import (
     zooms_without_overlap,
 )
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
-from napari_embedding_game.ui.canvas.projection import Projection
+from napari_embedding_game.ui.canvas.projection import CanvasProjection
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.halo_text import (
@@ -97,7 +97,7 @@ class MapNames(QObject):
             self._overlay.set_painter(self._paint_names, bool(self.names.clusters))
 
     def label_positions_and_opacities(
-        self, projection: Projection
+        self, projection: CanvasProjection
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return the center pixels (x, y) of the names, (m, 2), and opacities (m,).
 
@@ -234,7 +234,7 @@ class MapNames(QObject):
         panels = np.array(present) % n_maps
         return PlacedNames(named, texts, centers, radii, half_sizes, panels)
 
-    def _paint_names(self, painter: QPainter, projection: Projection) -> None:
+    def _paint_names(self, painter: QPainter, projection: CanvasProjection) -> None:
         """Paint the names by their opacities; a dragged name moves with the mouse."""
         names, (held, moved) = self.names, self._drag or (-1, np.zeros(2))
         colors = ON_LIGHT if self._overlay.is_on_light_canvas else ON_DARK

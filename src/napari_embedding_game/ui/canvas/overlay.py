@@ -23,7 +23,10 @@ from qtpy.QtGui import (
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qimage_to_array
 
-from napari_embedding_game.ui.canvas.projection import Projection, view_change_events
+from napari_embedding_game.ui.canvas.projection import (
+    CanvasProjection,
+    view_change_events,
+)
 from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.compat import (
     find_canvas_widget,
@@ -32,7 +35,7 @@ from napari_embedding_game.ui.compat import (
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 
-PaintFunction = Callable[[QPainter, Projection], None]
+PaintFunction = Callable[[QPainter, CanvasProjection], None]
 """Paints over the map, given the map's projection."""
 COLOR, VEIL = QColor("#ffb000"), QColor(255, 176, 0, 60)
 HALO, WIDTH = QColor(0, 0, 0, 90), 2.0
@@ -88,7 +91,7 @@ class MapOverlay(QWidget):
         self._canvas: QWidget | None = None
         self._painters: dict[PaintFunction, bool] = {}
         """Whether each painter has something to paint; the last paints on top."""
-        self._painted: Projection | None = None
+        self._painted: CanvasProjection | None = None
         """The map's projection when the overlay was last painted."""
         self.grid_offset = QPointF()
         """Shift in pixels of the compared map in napari's grid."""

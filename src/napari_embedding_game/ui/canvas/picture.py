@@ -34,7 +34,7 @@ from vispy.visuals.transforms import MatrixTransform
 from napari_embedding_game.data.export.plots import paint_order
 from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.ui.canvas.projection import (
-    Projection,
+    CanvasProjection,
     displayed_axes,
     layer_projection,
     view_change_events,
@@ -115,7 +115,7 @@ class PaintedImage(NamedTuple):
     pixel_size: NDArray[np.float64]
     """(2,) width and height of a pixel there, in units of the map."""
 
-    def image_matrix(self, projection: Projection) -> NDArray[np.float64] | None:
+    def image_matrix(self, projection: CanvasProjection) -> NDArray[np.float64] | None:
         """Return the matrix (4, 4) that keeps the picture on the map, facing the eye.
 
         The matrix goes from pixels of the picture to the layer's coordinates, both in
@@ -440,7 +440,7 @@ def are_rendered_as_balls(n_axes: int, n_points: int) -> bool:
 def paint_points(
     positions: NDArray[np.floating],
     style: PointStyle,
-    projection: Projection,
+    projection: CanvasProjection,
     opacity: float = 1.0,
     pixel_ratio: float = 1.0,
     margin: float = 0.0,
@@ -457,7 +457,7 @@ def paint_points(
         Positions along the displayed axes.
     style : PointStyle
         Colours and order of the N points, and sizes in units of ``positions``.
-    projection : Projection
+    projection : CanvasProjection
         The present projection of ``positions``.
     opacity : float
         Opacity of each point, from 0 to 1.
@@ -506,7 +506,7 @@ def paint_points(
     return PaintedImage(paint_discs(*points, lines, shape, order, opacity), *location)
 
 
-def _is_upright(projection: Projection) -> bool:
+def _is_upright(projection: CanvasProjection) -> bool:
     """Return whether rows are vertical and columns horizontal on the canvas."""
     matrix = projection.matrix
     largest = abs(matrix[:2, :2]).max()

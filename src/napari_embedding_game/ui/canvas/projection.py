@@ -20,7 +20,7 @@ CanvasBox = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
+class CanvasProjection:
     """The map from positions of a plane or a space to pixels, and its inverse."""
 
     matrix: NDArray[np.float64]
@@ -35,7 +35,7 @@ class Projection:
 
     def compose_affine(
         self, step: NDArray[np.floating], begin: NDArray[np.floating]
-    ) -> Projection:
+    ) -> CanvasProjection:
         """Return the projection of x (d,), where positions are ``step @ x + begin``.
 
         ``step`` is (d, d), ``begin`` (d,).
@@ -45,9 +45,9 @@ class Projection:
         view_direction = (
             None if self.view_direction is None else self.view_direction @ step
         )
-        return Projection(matrix, self.canvas_box, view_direction)
+        return CanvasProjection(matrix, self.canvas_box, view_direction)
 
-    def equals(self, other: Projection | None) -> bool:
+    def equals(self, other: CanvasProjection | None) -> bool:
         """Return whether another projection, not None, has equal box and matrix."""
         return other is not None and (
             self.canvas_box == other.canvas_box
@@ -132,7 +132,7 @@ class Projection:
 
 def layer_projection(
     viewer: Any, layer: Any, *, includes_slices: bool = False
-) -> Projection | None:
+) -> CanvasProjection | None:
     """Return the projection of a layer's data coordinates; None where nothing shows.
 
     That is for a hidden layer, one that is not in the viewer, and one with more axes
@@ -155,8 +155,10 @@ def layer_projection(
     step = np.column_stack([end - begin for end in ends])
     matrix, view_direction = _camera_matrix_and_direction(viewer, box)
     if n == 2:
-        return Projection(matrix[:, 1:], box).compose_affine(step, begin)  # depth is 0
-    return Projection(matrix, box, view_direction).compose_affine(step, begin)
+        return CanvasProjection(matrix[:, 1:], box).compose_affine(
+            step, begin
+        )  # depth is 0
+    return CanvasProjection(matrix, box, view_direction).compose_affine(step, begin)
 
 
 def displayed_axes(dims: Any, ndim: int = 2, n_axes: int = 2) -> list[int]:

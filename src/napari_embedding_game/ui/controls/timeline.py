@@ -39,7 +39,7 @@ TIP = "Right-click to rename or delete. A named map stays when memory runs short
 COMPARE_TIP = "See which points lie elsewhere on another map."
 
 
-class Timeline(Listener):
+class TimelineControls(Listener):
     """Lists the marks of the session, and compares the shown map with a mark."""
 
     def __init__(self, session: Session) -> None:

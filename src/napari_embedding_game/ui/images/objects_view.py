@@ -9,7 +9,10 @@ from qtpy.QtGui import QPainter, QPen
 
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.ui.canvas.overlay import COLOR, HALO, WIDTH, MapOverlay
-from napari_embedding_game.ui.canvas.projection import Projection, layer_projection
+from napari_embedding_game.ui.canvas.projection import (
+    CanvasProjection,
+    layer_projection,
+)
 from napari_embedding_game.ui.images.linked_layers import (
     LinkedLayers,
     ObjectLayers,
@@ -125,7 +128,7 @@ class ObjectsView:
             self._timer.stop()
         self._overlay.set_painter(self._paint_rings, self._n_changes_left % 2 == 1)
 
-    def _paint_rings(self, painter: QPainter, projection: Projection) -> None:
+    def _paint_rings(self, painter: QPainter, projection: CanvasProjection) -> None:
         """Paint a ring around each object in the slice on show, wherever it lies."""
         visible = find_visible_objects(
             self._scene.viewer, self._scene.session, self._linked_layers

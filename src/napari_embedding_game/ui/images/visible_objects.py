@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.projection import Projection, layer_projection
+from napari_embedding_game.ui.canvas.projection import (
+    CanvasProjection,
+    layer_projection,
+)
 from napari_embedding_game.ui.images.linked_layers import (
     LinkedLayers,
     ObjectLayers,
@@ -31,7 +34,7 @@ class VisibleObjects:
 
     linked: ObjectLayers
     objects: Objects
-    projection: Projection
+    projection: CanvasProjection
     axes: list[int]
     """The displayed axes of the labels."""
     slider_position: NDArray[np.float64]
