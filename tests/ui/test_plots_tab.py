@@ -168,6 +168,44 @@ def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     assert session.look.color_by == dots.result.genes[0]
 
 
+def test_plots_are_shown_larger_in_a_window_and_go_back(
+    qtbot, dots, session, dock, inspector, dataset
+):
+    plots = dock.plots_tab
+    small = drawn(qtbot, dots).canvas.height()
+    for ends in ("key", "button", "data", "dock"):
+        QTest.mouseClick(plots.larger_button, LEFT)
+        assert dots.isVisible()
+        assert plots.tabs.window() is plots.window_of_plots
+        assert plots.in_window.isVisibleTo(dock)
+        plots.window_of_plots.resize(1200, 1000)
+        qtbot.waitUntil(lambda: dots.canvas.canvas.height() > small)
+        inspector.show(MAP)  # whatever tab is in front
+        name = f"Seen with {ends}"
+        session.clusters.rename(session.clusters.clusters[0].id, name)
+        qtbot.waitUntil(lambda name=name: dots.canvas.plot.groups[0] == name)
+        inspector.show(PLOTS)
+        if ends == "key":
+            QTest.keyClick(plots.window_of_plots, Qt.Key.Key_Escape)
+        elif ends == "button":
+            QTest.mouseClick(plots.larger_button, LEFT)
+        elif ends == "data":
+            session.load(dataset)
+            inspector_plays_again(qtbot, session, dock)
+        else:
+            dock.close()
+        assert not plots.window_of_plots.isVisible()
+        assert plots.tabs.window() is dock.window()
+
+
+def inspector_plays_again(qtbot, session, dock):
+    dock.run_controls.run_button.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    dock.tabs.setCurrentIndex(PLOTS)
+    expression = dock.plots_tab.expression
+    qtbot.waitUntil(lambda: expression.result is not None)
+
+
 def test_names_and_clusters_are_followed(qtbot, dots, session, held):
     before = dots.result
     first, second = [one.id for one in session.clusters.clusters[:2]]

@@ -106,6 +106,8 @@ class GameDock(MapWidget):
         self.tour = Tour(self._make_tour_stops())
         self._lay_out_views()
         self._connections.add_cleanup(controller.close)
+        put_back = partial(self.plots_tab.set_in_window, False)
+        self._connections.add_cleanup(put_back)  # else the window would stay open
         self._connect_views()
         self.connect_theme()
         self._update_visible_views()
@@ -327,6 +329,7 @@ class GameDock(MapWidget):
         if not is_map:
             self.tabs.setCurrentIndex(MAP)
             self.larger_map.setChecked(False)
+            self.plots_tab.set_in_window(False)
         for widget in (
             self.cluster_pane.search,
             self.display_controls,

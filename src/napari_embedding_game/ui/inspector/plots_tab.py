@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from qtpy.QtWidgets import QToolButton, QWidget
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QDialog, QToolButton, QWidget
 
 from napari_embedding_game.data.export.plots import Plot, write_plot
 from napari_embedding_game.session.session import Session
@@ -12,12 +13,23 @@ from napari_embedding_game.ui.inspector.expression_pane import ExpressionPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
-from napari_embedding_game.ui.style.layouts import frameless_tabs, vertical_box
+from napari_embedding_game.ui.style.form_widgets import TextLabel
+from napari_embedding_game.ui.style.layouts import (
+    frameless_tabs,
+    horizontal_box,
+    vertical_box,
+    widget_with_layout,
+)
+from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 from napari_embedding_game.ui.tasks.save_dialog import ask_and_save
 
 FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
 """Titles of the formats of a figure, by ending."""
 NOTHING = "Nothing is drawn yet that could be saved."
+LARGER_TIP = "Show the plots in a window of their own, as large as you like."
+IN_WINDOW = "The plots are in a window of their own. Close it to have them here."
+WINDOW = 900, 700
+"""Width and height of that window in pixels."""
 SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
 
 
@@ -41,12 +53,37 @@ class PlotsTab(QWidget):
         self.save_button.setProperty("role", "edit")
         self.save_button.setToolTip(SAVE_TIP)
         self.save_button.clicked.connect(self._save_shown_plot)
-        self.tabs = frameless_tabs(self.save_button)
+        self.larger_button = QToolButton()
+        self.larger_button.setText("Larger")
+        self.larger_button.setProperty("role", "edit")
+        self.larger_button.setToolTip(LARGER_TIP)
+        self.larger_button.setCheckable(True)
+        self.larger_button.toggled.connect(self.set_in_window)
+        buttons = horizontal_box(self.larger_button, self.save_button, stretched=())
+        self.tabs = frameless_tabs(widget_with_layout(buttons))
         self.tabs.addTab(self.volcano, "Volcano")
         self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
         self.tabs.setCurrentWidget(self.expression)
-        self.setLayout(vertical_box(self.tabs, margins=(0, 4, 0, 4)))
+        self.in_window = TextLabel(IN_WINDOW)
+        self.in_window.hide()
+        self.setLayout(vertical_box(self.tabs, self.in_window, margins=(0, 4, 0, 4)))
+        self.window_of_plots = QDialog(self, Qt.WindowType.Window)
+        """The window that holds the plots while they are shown larger."""
+        self.window_of_plots.setWindowTitle("Plots (Embedding Game)")
+        self.window_of_plots.setLayout(vertical_box(margins=(8, 8, 8, 8)))
+        self.window_of_plots.resize(*WINDOW)
+        self.window_of_plots.finished.connect(lambda _: self.set_in_window(False))
+
+    def set_in_window(self, is_in_window: bool) -> None:
+        """Move the plots into a window of their own, or back into the tab."""
+        self.larger_button.setChecked(is_in_window)
+        layout = self.window_of_plots.layout() if is_in_window else self.layout()
+        layout.insertWidget(0, self.tabs)
+        for canvas in self.tabs.findChildren(PlotCanvas):
+            canvas.limit_growth(is_in_window)
+        self.in_window.setVisible(is_in_window)
+        self.window_of_plots.setVisible(is_in_window)
 
     def _save_shown_plot(self) -> None:
         """Ask for a file and save the visible plot, or say that there is none.

@@ -28,8 +28,9 @@ MIN_DRAG = 4
 PAUSE_RATIO = 3.0
 """The pause after painting, in durations of painting: a running game asks often."""
 FONT_SIZE, N_COLORS = 8, 8
-DENSITY, MAX_GROWTH = 80, 1.5
-"""Pixels per inch of a scrolled plot, and the factor by which it may grow.
+DENSITY, MAX_GROWTH, MAX_GROWTH_IN_WINDOW = 80, 1.5, 4.0
+"""Pixels per inch of a scrolled plot, and the factor by which it may grow in the dock
+and in a window of its own.
 
 Its letters are 8 points at 100 dots per inch, and 10 points in a file.
 """
@@ -56,7 +57,7 @@ class PlotCanvas(QScrollArea):
         super().__init__()
         self._tooltip_text, self._can_drag = tooltip_text, can_drag
         self._colors: ThemeColors | None = None
-        self._is_scrolled = False
+        self._is_scrolled, self._max_growth = False, MAX_GROWTH
         self.needs_paint = False
         """Whether the plot must be painted again once it is visible."""
         self._press_place: tuple[QPoint, tuple[float, float]] | None = None
@@ -92,12 +93,17 @@ class PlotCanvas(QScrollArea):
         """Request that a plot is painted; None clears the canvas at once.
 
         With ``is_scrolled`` the plot has at least its size in a file at ``DENSITY``
-        pixels per inch, grows up to ``MAX_GROWTH`` times, and is scrolled.
+        pixels per inch, grows up to a limit, and is scrolled.
         """
         self.plot, self._is_scrolled = plot, is_scrolled
         if plot is None and self.axes is not None:
             self._clear_figure()
             self.canvas.draw()
+        self._request_paint()
+
+    def limit_growth(self, is_in_window: bool) -> None:
+        """Let a scrolled plot grow as far as in a window of its own, or in the dock."""
+        self._max_growth = MAX_GROWTH_IN_WINDOW if is_in_window else MAX_GROWTH
         self._request_paint()
 
     def position_to_pixel(self, x: float, y: float) -> QPoint:
@@ -165,7 +171,7 @@ class PlotCanvas(QScrollArea):
         size = self.plot.size() if self.plot and self._is_scrolled else (0, 0)
         self.canvas.setMinimumSize(*(round(DENSITY * side) for side in size))
         if any(size):
-            most = (round(MAX_GROWTH * DENSITY * side) for side in size)
+            most = (round(self._max_growth * DENSITY * side) for side in size)
             self.widget().setMaximumSize(*most)
         if self.plot is not None:
             figure.set_layout_engine("constrained")
