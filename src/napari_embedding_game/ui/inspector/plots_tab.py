@@ -28,7 +28,7 @@ FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
 NOTHING = "Nothing is drawn yet that could be saved."
 LARGER_TIP = "Show the plots in a window of their own, as large as you like."
 IN_WINDOW = "The plots are in a window of their own. Close it to have them here."
-WINDOW = 900, 700
+WINDOW = 1000, 850
 """Width and height of that window in pixels."""
 SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
 
@@ -59,15 +59,16 @@ class PlotsTab(QWidget):
         self.larger_button.setToolTip(LARGER_TIP)
         self.larger_button.setCheckable(True)
         self.larger_button.toggled.connect(self.set_in_window)
-        buttons = horizontal_box(self.larger_button, self.save_button, stretched=())
-        self.tabs = frameless_tabs(widget_with_layout(buttons))
+        self.tabs = frameless_tabs()
         self.tabs.addTab(self.volcano, "Volcano")
         self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
         self.tabs.setCurrentWidget(self.expression)
         self.in_window = TextLabel(IN_WINDOW)
         self.in_window.hide()
-        self.setLayout(vertical_box(self.tabs, self.in_window, margins=(0, 4, 0, 4)))
+        buttons = horizontal_box(None, self.larger_button, self.save_button)
+        self._page = widget_with_layout(vertical_box(self.tabs, buttons))
+        self.setLayout(vertical_box(self._page, self.in_window, margins=(0, 4, 0, 4)))
         self.window_of_plots = QDialog(self, Qt.WindowType.Window)
         """The window that holds the plots while they are shown larger."""
         self.window_of_plots.setWindowTitle("Plots (Embedding Game)")
@@ -79,7 +80,7 @@ class PlotsTab(QWidget):
         """Move the plots into a window of their own, or back into the tab."""
         self.larger_button.setChecked(is_in_window)
         layout = self.window_of_plots.layout() if is_in_window else self.layout()
-        layout.insertWidget(0, self.tabs)
+        layout.insertWidget(0, self._page)
         for canvas in self.tabs.findChildren(PlotCanvas):
             canvas.limit_growth(is_in_window)
         self.in_window.setVisible(is_in_window)

@@ -161,8 +161,11 @@ def _add_to_box(layout: QVBoxLayout | QHBoxLayout, item: Any, stretch: int) -> N
         layout.addWidget(item if isinstance(item, QWidget) else item.native, stretch)
 
 
-def frameless_tabs(corner_widget: QWidget) -> QTabWidget:
-    """Return an empty tab widget without a frame, with a widget in its corner."""
+def frameless_tabs(corner_widget: QWidget | None = None) -> QTabWidget:
+    """Return an empty tab widget without a frame, with a widget in its corner or none.
+
+    The corner is right of the titles, which get less room.
+    """
     tabs = QTabWidget()
     tabs.setDocumentMode(True)
     tabs.tabBar().setDrawBase(False)
