@@ -25,9 +25,7 @@ from napari_embedding_game.data.roles import (
     convert_columns_by_role,
     guess_role_unconverted,
 )
-
-Matrix: TypeAlias = Any  # ndarray or scipy CSR matrix (scipy has no types)
-# X has float64 where float32 would lose the differences between rows, else float32.
+from napari_embedding_game.data.validation import Matrix
 
 Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 """Source rows by the class that they are examples of."""

@@ -7,7 +7,7 @@ Every function names its source by `where`, the subject of the sentence:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 
 if TYPE_CHECKING:
-    from napari_embedding_game.data.dataset import Matrix
     from napari_embedding_game.data.read_options import Missing
+
+Matrix: TypeAlias = Any
+"""(N, D) numbers: an array, or a scipy CSR matrix (scipy has no types)."""
 
 # Squared differences of larger numbers overflow single precision.
 _MAX_NUMBER = 1e18

@@ -24,7 +24,7 @@ from napari_embedding_game.data.columns import (
     make_names_unique,
     note_repeated_row_names,
 )
-from napari_embedding_game.data.dataset import Dataset, Matrix, is_pairwise_space
+from napari_embedding_game.data.dataset import Dataset, is_pairwise_space
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.expression import (
     Expression,
@@ -50,6 +50,7 @@ from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import (
+    Matrix,
     check_shape,
     to_float32,
     to_sufficient_precision,

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import row_images
-from napari_embedding_game.data.dataset import Dataset, Matrix
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.formats.matrices import dataset_from_matrix
 from napari_embedding_game.data.formats.tables import TABLES, read_frame
@@ -28,7 +28,11 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.roles import convert_columns_by_role
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.data.validation import check_shape, to_sufficient_precision
+from napari_embedding_game.data.validation import (
+    Matrix,
+    check_shape,
+    to_sufficient_precision,
+)
 
 # Names under which the array to embed is usually stored, the likeliest first.
 _USUAL_NAMES = ("X", "data", "x", "features", "embedding", "embeddings", "images")

@@ -16,13 +16,13 @@ from napari_embedding_game.data.columns import check_columns_exist, list_text
 from napari_embedding_game.data.dataset import (
     MISSING_VALUES,
     Dataset,
-    Matrix,
     is_pairwise_space,
 )
 from napari_embedding_game.data.expression import check_gene_kind
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.roles import convert_columns_by_role
+from napari_embedding_game.data.validation import Matrix
 
 if TYPE_CHECKING:
     from anndata import AnnData
