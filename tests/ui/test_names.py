@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from napari.settings import get_settings
 from qtpy.QtCore import QPoint, QPointF, QRect, QSize, Qt
 from qtpy.QtGui import QImage, QPainter
 from qtpy.QtTest import QTest
@@ -41,6 +42,17 @@ def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, sessio
     assert len(names_read(dock)) == 1  # the others would touch it
     dock.display_controls.names.setChecked(False)
     written(dock, qtbot, [])
+
+
+def test_names_grow_with_the_letters_of_napari(play, qtbot, dock, monkeypatch):
+    play()
+    written(dock, qtbot, "0123")
+    before, appearance = dock.map_names.names.half_sizes, get_settings().appearance
+    monkeypatch.setattr(appearance, "font_size", 2 * appearance.font_size)
+    after = dock.map_names.names.half_sizes
+    assert (after[:, 0] > 1.5 * before[:, 0]).all()
+    monkeypatch.undo()
+    np.testing.assert_array_equal(dock.map_names.names.half_sizes, before)
 
 
 def test_a_name_has_room_for_its_letters_and_their_halo(qtbot):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from napari.settings import get_settings
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QPointF
 from qtpy.QtGui import QPainter
@@ -31,6 +32,7 @@ from napari_embedding_game.ui.style.halo_text import (
     ON_LIGHT,
     paint_text_with_halo,
     text_half_size,
+    text_points,
 )
 
 MAX_NUMBERED = 40
@@ -78,19 +80,20 @@ class MapNames(QObject):
         """The objects that the names were placed for."""
         self._drag: tuple[int, NDArray[np.floating]] | None = None
         """Index of the name dragged on a map at rest, and its shift in pixels (2,)."""
-        Connections(self).connect(self.refresh_names, scene.map_rendered)
+        letters = get_settings().appearance.events.font_size
+        Connections(self).connect(self.refresh_names, scene.map_rendered, letters)
         overlay.set_painter(self._paint_names, False)
         self.refresh_names()
 
-    def refresh_names(self) -> None:
-        """Place the names again if clusters, map, panels or look have changed.
+    def refresh_names(self, event: object = None) -> None:
+        """Place the names again if clusters, map, panels, look or letters have changed.
 
         There are no names early in a game, nor in a game of many points.
         """
         session, look = self._session, self._session.look
         view, is_read = session.view, self._is_map_readable()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
-        of = *of, view.painted_snapshot, view.panels, is_read
+        of = *of, view.painted_snapshot, view.panels, is_read, text_points()
         if not are_same_objects(of, self._source):
             self._source = of
             self.names = self._place_names() if is_read else NO_NAMES

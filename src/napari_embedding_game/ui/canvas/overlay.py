@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from napari.settings import get_settings
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, Qt
 from qtpy.QtGui import (
@@ -104,6 +105,7 @@ class MapOverlay(QWidget):
         viewer, hear = scene.viewer, self.connections.connect
         hear(self.refresh, scene.map_rendered, *view_change_events(viewer))
         hear(self.refresh, *canvas_color_events(viewer))
+        hear(self.refresh, get_settings().appearance.events.font_size)
         self.connections.add_cleanup(self._remove_from_canvas)
 
     @property

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from napari.settings import get_settings
 from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
 from qtpy.QtWidgets import QApplication
 
-FONT_POINTS, HALO_WIDTH, PADDING = 10, 3.6, 5.0
-"""Font size in points; width of the line around the letters and free room around a
-text, in pixels."""
+LARGER, HALO_WIDTH, PADDING = 1, 3.6, 5.0
+"""Points by which the letters are larger than napari's; width of the line around the
+letters and free room around a text, in pixels."""
 ON_DARK = (QColor("#ffffff"), QColor(16, 18, 22, 225))
 ON_LIGHT = (QColor("#14161a"), QColor(255, 255, 255, 230))
 """Colours of the letters and of the line around them, by the ground."""
+
+
+def text_points() -> int:
+    """Return the size of the letters in points, by napari's preferences."""
+    return int(get_settings().appearance.font_size) + LARGER
 
 
 def text_half_size(text: str, is_bold: bool) -> tuple[float, float]:
@@ -21,7 +27,7 @@ def text_half_size(text: str, is_bold: bool) -> tuple[float, float]:
 
     Halo and padding are included.
     """
-    metrics = QFontMetricsF(_text_font(is_bold))
+    metrics = QFontMetricsF(_text_font(is_bold, text_points()))
     width = metrics.horizontalAdvance(text) + HALO_WIDTH + PADDING
     return (metrics.height() + PADDING) / 2, width / 2
 
@@ -37,7 +43,7 @@ def paint_text_with_halo(
 
     ``colors`` are those of the letters and of the line.
     """
-    path = _text_outline(text, is_bold).translated(center)
+    path = _text_outline(text, is_bold, text_points()).translated(center)
     pen = QPen(colors[1], HALO_WIDTH)
     pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
     painter.strokePath(path, pen)
@@ -45,20 +51,20 @@ def paint_text_with_halo(
 
 
 @lru_cache(maxsize=512)
-def _text_outline(text: str, is_bold: bool) -> QPainterPath:
-    """Return the outline of a text centred at (0, 0)."""
-    path, font = QPainterPath(), _text_font(is_bold)
+def _text_outline(text: str, is_bold: bool, points: int) -> QPainterPath:
+    """Return the outline of a text of so many points, centred at (0, 0)."""
+    path, font = QPainterPath(), _text_font(is_bold, points)
     metrics = QFontMetricsF(font)
     left = -metrics.horizontalAdvance(text) / 2
     path.addText(left, metrics.capHeight() / 2, font, text)
     return path
 
 
-@lru_cache(maxsize=2)
-def _text_font(is_bold: bool) -> QFont:
-    """Return the application's font with ``FONT_POINTS`` points, bold or regular."""
+@lru_cache(maxsize=8)
+def _text_font(is_bold: bool, points: int) -> QFont:
+    """Return the application's font with so many points, bold or regular."""
     font = QFont(QApplication.font())
-    font.setPointSize(FONT_POINTS)
+    font.setPointSize(points)
     font.setBold(is_bold)
     return font
 
@@ -69,5 +75,5 @@ def elide_text(text: str, is_bold: bool, width: float) -> str:
     A text that is too wide ends with an ellipsis.
     """
     room = width - HALO_WIDTH - PADDING
-    metrics = QFontMetricsF(_text_font(is_bold))
+    metrics = QFontMetricsF(_text_font(is_bold, text_points()))
     return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
