@@ -1,5 +1,6 @@
 from types import SimpleNamespace
 
+import h5py
 import numpy as np
 import pytest
 from anndata import AnnData
@@ -43,6 +44,34 @@ def test_layers_and_images_are_told_from_tables(tmp_path, name, content, are_lay
     path.write_text(content)
     assert holds_layers_or_images(tmp_path / name.split("/")[0]) is are_layers
     assert not holds_layers_or_images(tmp_path / "nothing.csv")
+
+
+@pytest.mark.parametrize(
+    ("array", "are_images"),
+    [
+        (np.zeros((200, 30)), False),
+        (np.zeros((600, 150), np.int64), False),  # counts
+        (np.zeros((500, 60), np.uint8), False),  # small pictures, one in a row
+        (np.zeros((500, 640), np.uint16), True),
+        (np.zeros((20, 64, 64)), True),
+        (np.array(["a", None]), False),  # refused later, in a sentence
+    ],
+)
+def test_pictures_are_told_from_tables_by_the_array(tmp_path, array, are_images):
+    np.save(tmp_path / "array.npy", array)
+    assert holds_layers_or_images(tmp_path / "array.npy") is are_images
+
+
+def test_other_peoples_hdf5_is_left_to_them(tmp_path):
+    for name, is_ours in (("matrix", True), ("obs", True), ("exported_data", False)):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file[f"{name}/data"] = np.zeros(3)
+        assert holds_layers_or_images(tmp_path / f"{name}.h5") is not is_ours
+    with h5py.File(tmp_path / "far.h5", "w") as file:
+        file["matrix"] = h5py.ExternalLink(tmp_path / "matrix.h5", "matrix")
+    assert holds_layers_or_images(tmp_path / "far.h5")
+    (tmp_path / "damaged.h5").write_text("no HDF5")
+    assert not holds_layers_or_images(tmp_path / "damaged.h5")  # it is told so
 
 
 def test_file_without_permission(tmp_path, monkeypatch):

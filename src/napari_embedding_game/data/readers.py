@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import (
@@ -43,6 +45,11 @@ ENDINGS: tuple[str, ...] = tuple(_READERS)
 """Endings of the names of files that can be read."""
 FOLDER_ENDINGS: tuple[str, ...] = (".zarr",)
 """Endings of the names of folders that can be read; other folders have any name."""
+_PICTURE_SIDE = 64
+"""Pixels of the shorter side of an array of whole numbers that is taken for a picture.
+"""
+_PARTS_OF_TABLES = "matrix", "obs"
+"""Parts of an .h5 file of 10x Genomics, and of an AnnData."""
 _HEADINGS_OF_LAYERS = ("index,axis-0", "index,shape-type")
 _KEYS_OF_IMAGES = {"multiscales", "plate", "well", "bioformats2raw.layout"}
 
@@ -107,13 +114,26 @@ def can_read(path: str | Path) -> bool:
 def holds_layers_or_images(path: Path) -> bool:
     """Return whether a path holds napari layers or images, and no table of rows.
 
-    Such are points and shapes that napari saved as .csv, by their headings, and
-    OME-Zarr, by its metadata. False if these cannot be read.
+    Such are points and shapes that napari saved as .csv, by their headings; OME-Zarr, by
+    its metadata; an .npy of more than two axes or of a picture's whole numbers; and an
+    .h5 without counts of 10x Genomics and without AnnData. False if these cannot be
+    read.
     """
+    ending = path.suffix.lower()
     with suppress(OSError, ValueError):
-        if path.suffix.lower() == ".csv":
+        if ending == ".csv":
             with path.open(encoding="utf-8") as file:
                 return file.readline(100).startswith(_HEADINGS_OF_LAYERS)
+        if ending == ".npy":
+            array = np.load(path, mmap_mode="r")  # the header alone is read
+            is_picture = array.dtype.kind in "bu" and min(array.shape) >= _PICTURE_SIDE
+            return bool(array.ndim > 2 or is_picture)
+        if ending == ".h5":
+            import h5py  # 0.2 s
+
+            with h5py.File(path) as file:
+                links = [file.get(x, getlink=True) for x in _PARTS_OF_TABLES]
+                return not any(isinstance(link, h5py.HardLink) for link in links)
         for name in ("zarr.json", ".zattrs"):
             if (path / name).is_file():
                 noted = json.loads((path / name).read_text(encoding="utf-8"))
