@@ -114,9 +114,9 @@ def can_read(path: str | Path) -> bool:
 def holds_layers_or_images(path: Path) -> bool:
     """Return whether a path holds napari layers or images, and no table of rows.
 
-    Such are points and shapes that napari saved as .csv, by their headings; OME-Zarr, by
-    its metadata; an .npy of more than two axes or of a picture's whole numbers; and an
-    .h5 without counts of 10x Genomics and without AnnData. False if these cannot be
+    Such are points and shapes that napari saved as .csv, by their headings; OME-Zarr,
+    by its metadata; an .npy of more than two axes or of a picture's whole numbers; and
+    an .h5 without counts of 10x Genomics and without AnnData. False if these cannot be
     read.
     """
     ending = path.suffix.lower()
