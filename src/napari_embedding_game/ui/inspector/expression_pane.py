@@ -165,7 +165,7 @@ class ExpressionPane(PlotPane):
             title += " (size: share > 0)"
             parts["shares"] = summary.shares
         elif kind is ViolinPlot:
-            title += " (width: points of a value)"
+            title += " (width: points)"
             parts["densities"] = result.densities
             parts["spans"] = result.find_value_spans(is_each_whole=is_scaled)
         plot: ExpressionPlot = kind(title=title, **parts)
