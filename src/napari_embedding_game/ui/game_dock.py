@@ -11,7 +11,7 @@ from napari.settings import get_plugin_settings
 from qtpy.compat import isalive
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
-from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit
+from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit, QWidget
 
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.data.palette import choose_palette
@@ -54,6 +54,7 @@ from napari_embedding_game.ui.style.layouts import (
 )
 from napari_embedding_game.ui.tour import PLUGIN, Tour, TourStop
 from napari_embedding_game.ui.upstream_fixes import apply_fixes
+from napari_embedding_game.ui.visible_parts import visible_parts
 from napari_embedding_game.ui.workspace import Workspace
 
 AFTER_SHOWN_MS = 100
@@ -263,6 +264,23 @@ class GameDock(MapWidget):
         self.main_layout.addLayout(
             horizontal_box(edits.undo_button, edits.redo_button, None, stretched=())
         )
+        self._widgets_by_part: dict[str, tuple[QWidget, ...]] = {
+            "method": (self.method_fold,),
+            "data_title": (self.data_controls.title,),
+            "map_controls": (
+                self.tabs.tabBar(),
+                self.larger_map,
+                self.cluster_pane.search,
+                self.display_controls,
+                self.method_controls.steering,
+                self.trust_fold,
+                self.look_fold,
+            ),
+            "map_tools": (self.trust_controls.line, self.selection_controls.tools),
+            "clusters": (self.cluster_pane,),
+            "legend": (self.display_controls.legend,),
+        }
+        """The widgets of each field of :class:`VisibleParts`."""
         self.setAcceptDrops(True)
         self.setFocusPolicy(
             Qt.FocusPolicy.ClickFocus
@@ -281,7 +299,7 @@ class GameDock(MapWidget):
         legend = self.display_controls.legend
         edits, mouse, scene = self.cluster_pane.edits, self.mouse, controller.scene
         store, connect = controller.session_store, self._connections.connect
-        connect(self._show_clusters_or_legend, session.look.events.color_by)
+        connect(self._update_visible_views, session.look.events.color_by)
         connect(self._update_method_title, session.settings.changed)
         connect(controller.play, session.play_wanted)
         connect(self._show_trouble, self.workspace.trouble)
@@ -315,35 +333,20 @@ class GameDock(MapWidget):
     # Events
 
     def _update_visible_views(self, event: object = None) -> None:
-        """Show the views that can be used in the present state; hide the others.
+        """Show the parts that :func:`visible_parts` names, and hide the others.
 
         Without a map or a moving run, the tab of the map is opened and the hidden docks
         are shown again.  The title of the data's fold is set to the dataset's name.
         """
-        session = self._session
-        has_data = session.dataset is not None
-        has_map = session.snapshot is not None
-        is_map = has_map or session.is_moving
-        self.tabs.tabBar().setVisible(is_map)
-        self.larger_map.setVisible(is_map)
-        if not is_map:
+        session, parts = self._session, visible_parts(self._session)
+        for name, widgets in self._widgets_by_part.items():
+            for widget in widgets:
+                widget.setVisible(getattr(parts, name))
+        self.data_fold.set_header_hidden(parts.data_title)
+        if not parts.map_controls:
             self.tabs.setCurrentIndex(MAP)
             self.larger_map.setChecked(False)
             self.plots_tab.set_in_window(False)
-        for widget in (
-            self.cluster_pane.search,
-            self.display_controls,
-            self.method_controls.steering,
-            self.trust_fold,
-            self.look_fold,
-        ):
-            widget.setVisible(is_map)
-        self.trust_controls.line.setVisible(has_map)
-        self.selection_controls.tools.setVisible(has_map)
-        self.method_fold.setVisible(has_data)
-        self.data_fold.set_header_hidden(not is_map)
-        self.data_controls.title.setVisible(not is_map)  # the fold shows the name
-        self._show_clusters_or_legend()
         name = f"Data  ·  {session.dataset.name}" if session.dataset else "Data"
         self.data_fold.set_title(name)
 
@@ -359,15 +362,6 @@ class GameDock(MapWidget):
         """
         self.trust_fold.set_title("  ·  ".join(filter(None, [TRUST, text])))
         set_role(self.trust_fold.button, "warned" if text else "fold")
-
-    def _show_clusters_or_legend(self, event: object = None) -> None:
-        """Show the cluster list where clusters colour the map, else the legend.
-
-        The cluster list is hidden while there is no map.
-        """
-        is_cluster = self._session.look.color_by == CLUSTER
-        self.cluster_pane.setVisible(is_cluster and self._session.snapshot is not None)
-        self.display_controls.legend.setVisible(not is_cluster)
 
     def _on_palette_changed(self, event: Any) -> None:
         """Use the palette set in napari's preferences; recolour map and clusters.
