@@ -10,6 +10,18 @@ are the mean over the seeds, and their standard deviation.
 is compiled; "fit s" of the fit before it.  "back" is how far rows land from their own
 place, as a share of the map's span, median: "same" where fitted rows are given back,
 "near" where noise is added to them, a tenth as far as their nearest neighbour is.
+
+``--unlike`` prints instead how many rows are called unlike all fitted rows, as
+``transform`` does: the share of rows whose ``score_samples`` is below 0.01, and in how
+many calls ``transform`` warns.  Of at most ``MAX_ROWS`` rows a tenth is held out:
+
+- of the same kinds: the tenth as it is
+- a label left out: rows of one label, on a map without it, each label in turn
+- all but one label's: the tenth beside it, without rows of this label
+- permuted: the values of each row of the tenth in random order
+- margins: each column drawn from that of the fitted rows, independent of the others
+- x 2, x 1e6: the tenth multiplied
+- one row x 1e6: the tenth with its first row multiplied; the share is of that row
 """
 
 from __future__ import annotations
@@ -23,16 +35,24 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core.estimator import EmbeddingGame
+from napari_embedding_game.core.new_rows.likeness import UNLIKE
 from napari_embedding_game.core.new_rows.search import FittedSearch
 from shared import Input, arguments, load_all, report
 
 INPUTS = ("mnist", "pbmc", "covid", "ifnb", "digits")
+UNLIKE_INPUTS = (*INPUTS, "coil20", "mnist 2000", "newsgroups", "words", "nuclei")
 OPTIONS: dict[str, dict[str, Any]] = {
     "seeds": {"type": int, "default": 3},
     "peer-seeds": {"type": int, "default": 1, "help": "0 leaves umap-learn out"},
-    "inputs": {"nargs": "+", "choices": INPUTS, "default": INPUTS},
+    "inputs": {"nargs": "+", "choices": UNLIKE_INPUTS, "default": INPUTS},
     "methods": {"nargs": "+", "default": ["game"]},
+    "unlike": {"action": "store_true", "help": "rows that are called unlike"},
 }
+MAX_ROWS = 5_000
+MAX_LABELS = 20
+"""Most labels that are left out, the most frequent ones."""
+FEWEST = 10
+"""Rows of a label that is left out."""
 N_NEIGHBORS = 15
 NEAR = 0.1
 
@@ -141,10 +161,77 @@ def summary(name: str, way: str, found: list[dict[str, float]]) -> dict[str, Any
     return row
 
 
+# --- Rows that are called unlike
+
+
+def called_unlike(model: EmbeddingGame, rows: np.ndarray) -> tuple[float, bool]:
+    """Return the share of rows that are unlike, and whether transform warns."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.transform(rows)
+    is_told = any("unlike all fitted rows" in str(one.message) for one in caught)
+    return float((model.score_samples(rows) < UNLIKE).mean()), is_told
+
+
+def unlike(data: Input, seed: int) -> dict[str, list[tuple[float, bool]]]:
+    """Return for each kind of rows what each call finds."""
+    rng = np.random.default_rng(seed)
+    old, new = held_out(len(data.X), seed)
+    fitted, rows = data.X[old], data.X[new]
+    model = fitted_quickly(fitted)
+    one = rows.copy()
+    one[0] *= 1e6
+    found = {
+        "of the same kinds": [called_unlike(model, rows)],
+        "permuted": [called_unlike(model, rng.permuted(rows, axis=1))],
+        "margins": [called_unlike(model, rng.permuted(fitted, axis=0)[: len(rows)])],
+        "x 2": [called_unlike(model, rows * 2)],
+        "x 1e6": [called_unlike(model, rows * 1e6)],
+        "one row x 1e6": [
+            (called_unlike(model, one[:1])[0], called_unlike(model, one)[1])
+        ],
+        "a label left out": [],
+        "all but one label's": [],
+    }
+    names, counts = np.unique(data.labels, return_counts=True)
+    for name in names[np.argsort(-counts, kind="stable")][:MAX_LABELS]:
+        is_out = data.labels == name
+        if FEWEST <= is_out.sum() < len(data.X) // 2:
+            without = fitted_quickly(data.X[old[~is_out[old]]])
+            found["a label left out"].append(called_unlike(without, data.X[is_out]))
+            beside = data.X[new[~is_out[new]]]
+            found["all but one label's"].append(called_unlike(without, beside))
+    return found
+
+
+def fitted_quickly(X: np.ndarray) -> EmbeddingGame:
+    """Return a fit of one iteration: likeness depends on the rows, not on the map."""
+    return EmbeddingGame(random_state=0, max_iter=1).fit(X)
+
+
+def summary_of_unlike(data: Input, n_seeds: int) -> dict[str, Any]:
+    """Return a row of the table: mean share of unlike rows, and calls that warn."""
+    draws = [unlike(data, seed) for seed in range(n_seeds)]
+    row: dict[str, Any] = {"data": f"{data.name}, {len(data.X):,}"}
+    for kind in draws[0]:
+        calls = [one for draw in draws for one in draw[kind]]
+        shares, n_told = [share for share, _ in calls], sum(told for _, told in calls)
+        mean = f"{np.mean(shares):.3f}" if calls else "–"
+        row[kind] = f"{mean}; {n_told} of {len(calls)}"
+    return row
+
+
 def main() -> None:
     """Measure and print."""
     args = arguments(__doc__, repeats=1, **OPTIONS)
     warnings.simplefilter("ignore")
+    if args.unlike:
+        rows = []
+        for data in load_all(args.inputs, args):
+            rows.append(summary_of_unlike(data.some(MAX_ROWS), args.seeds))
+            print(rows[-1], flush=True)
+        report("Rows that are called unlike all fitted rows", rows, args)
+        return
     ways: dict[str, tuple[Callable[[int], Any], int]] = {
         name: (ours(name), args.seeds) for name in args.methods
     }

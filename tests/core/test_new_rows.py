@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.energy.methods import METHODS
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.estimator import to_parameters
 from napari_embedding_game.core.graph.choices import AFFINITIES
 from napari_embedding_game.core.graph.neighbors import knn_graph
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
 @pytest.fixture(scope="module")
 def parts(digits):
     X, y = digits
-    return (X[:1500], y[:1500]), (X[1500:], y[1500:])
+    old, new = np.split(np.random.default_rng(0).permutation(len(X)), [1500])
+    return (X[old], y[old]), (X[new], y[new])  # the last are of other writers
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +166,61 @@ def test_sparse_and_dense_rows_are_placed_alike(parts):
     np.testing.assert_array_equal(
         from_sparse.transform(sparse.csr_matrix(new[3:5])), placed[3:5]
     )
+
+
+# --- Rows that are unlike all fitted ones -------------------------------------------
+
+
+def test_rows_of_another_scale_are_told_and_like_ones_are_not(parts, fitted):
+    X = parts[1][0]
+    likeness = fitted.score_samples(X)
+    assert (likeness < 0.01).mean() < 0.04
+    assert 0.4 < np.median(likeness) < 0.6
+    fitted.transform(X)  # without a warning, which would be an error here
+    with pytest.warns(EmbeddingWarning, match=r"^297 of 297 new rows \(100%\)") as told:
+        fitted.transform(X * 1e6)
+    assert told[0].filename == __file__
+    with pytest.warns(EmbeddingWarning, match="297 of 297") as told:
+        fitted.predict(X * 1e6)
+    assert told[0].filename == __file__
+    assert (fitted.score_samples(X * 1e6) == 1 / 1501).all()
+
+
+def test_one_row_of_another_scale_among_many_is_named(parts, fitted):
+    X = parts[1][0].copy()
+    X[17] *= 1000
+    with pytest.warns(
+        EmbeddingWarning, match=r"most unlike is row 17 \(counted from 0"
+    ):
+        fitted.transform(X)
+    with pytest.warns(EmbeddingWarning, match=r"^1 of 1 new rows .* is row 0 "):
+        fitted.transform(X[17:18])
+    changed = fitted.score_samples(X)
+    np.testing.assert_array_equal(
+        np.delete(changed, 17), np.delete(fitted.score_samples(parts[1][0]), 17)
+    )
+
+
+def test_a_digit_that_was_left_out_is_told(parts):
+    (X, old), (new, y) = parts
+    model = EmbeddingGame(random_state=0, max_iter=1).fit(X[old != 4])
+    with pytest.warns(EmbeddingWarning, match="are unlike all fitted rows"):
+        model.transform(new[y == 4])
+    assert (model.score_samples(new[y == 4]) < 0.01).mean() > 0.6
+    model.transform(new[y != 4])
+
+
+def test_a_row_is_scored_where_few_rows_are_fitted(cloud):
+    model = small().fit(cloud[:60])
+    assert (model.score_samples(cloud * 1e6) == 1 / 61).all()
+    with pytest.warns(EmbeddingWarning, match="1 of 3 new rows"):
+        model.transform(np.vstack([cloud[100:102], cloud[102:103] * 1e6]))
+
+
+def test_no_rows_have_no_diagnostics(fitted):
+    found = fitted._fitted.place_with_diagnostics(np.empty((0, 64), np.float32))
+    assert [each.shape for each in found] == [(0, 2), (0,), (0,)]
+    assert fitted._fitted.compute_distance_ratios(np.empty((0, 64))).shape == (0,)
 
 
 # --- What cannot be placed ----------------------------------------------------------

@@ -7,7 +7,11 @@ from napari_embedding_game.core.inspect.transfer import (
     vote_labels,
     vote_weights,
 )
-from napari_embedding_game.core.new_rows.likeness import ResidualScorer
+from napari_embedding_game.core.new_rows.likeness import (
+    UNLIKE,
+    DistanceScorer,
+    ResidualScorer,
+)
 
 
 def test_near_neighbours_count_more_and_all_together_one():
@@ -66,3 +70,32 @@ def test_a_kind_that_was_not_fitted_is_told_and_others_are_not():
             scores(new[i : i + n], rest[i : i + n], depth[:n]) for i in range(0, 40, n)
         ]
         assert (np.concatenate(few) < 0.01).mean() < 0.1
+
+
+def far_rows(rng, n):
+    """Distances of fitted rows and of new rows to one another: all from one law."""
+    return rng.integers(0, n, (n, 5)), np.sort(rng.gamma(9, size=(n, 5)), axis=1)
+
+
+def test_rows_like_the_fitted_ones_are_hardly_ever_told():
+    rng = np.random.default_rng(0)
+    n_told, shares = 0, []
+    for _ in range(100):
+        scorer = DistanceScorer(*far_rows(rng, 400))
+        ratios = scorer.compute_ratios(*far_rows(rng, 400))
+        n_told += bool(scorer.describe_unlike_rows(ratios))
+        shares.append((scorer(ratios) < UNLIKE).mean())
+    assert n_told <= 1
+    assert 0.005 < np.mean(shares) < 0.015
+    told = scorer.describe_unlike_rows(
+        np.repeat(np.sort(ratios)[-5:], [96, 1, 1, 1, 1])
+    )
+    assert told.startswith("100 of 100 new rows (100%) are unlike all fitted rows; of")
+
+
+def test_rows_among_equal_ones_have_ratios():
+    near = np.array([[1, 2], [0, 2], [0, 1]])
+    scorer = DistanceScorer(near, np.zeros((3, 2)))
+    ratios = scorer.compute_ratios(near[:2], np.array([[0.0, 0.0], [1.0, 2.0]]))
+    np.testing.assert_array_equal(ratios, [1, np.inf])
+    assert "is row 1 " in scorer.describe_unlike_rows(ratios)

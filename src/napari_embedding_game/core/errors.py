@@ -26,7 +26,7 @@ class PrecomputedDistancesError(InputError):
 
 
 class EmbeddingWarning(UserWarning):
-    """A map was made that represents the data badly; the message says why."""
+    """A map or positions of new rows represent the data badly; the message says why."""
 
 
 _MAX_LETTERS = 60

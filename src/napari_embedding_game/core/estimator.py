@@ -427,6 +427,9 @@ class EmbeddingGame(
         ``embedding_``.  The estimator has no ``transform`` where the method or the
         metric takes no new rows.
 
+        A row that is unlike all fitted rows gets a position among them, as every row
+        does, and the position says nothing: :meth:`score_samples` finds such rows.
+
         Parameters
         ----------
         X : (Q, D) array or sparse matrix
@@ -438,26 +441,66 @@ class EmbeddingGame(
             NaN, infinities, or values that are too large.
         ValueError
             Columns that differ from those of the fit, or no fit.
+
+        Warns
+        -----
+        EmbeddingWarning
+            Of the new rows 2 % or more are unlike all fitted rows, and chance does not
+            explain it (p < 0.001), or a row is more than twice as far off as any fitted
+            row.
         """
         check_is_fitted(self, "embedding_")
-        placed: NDArray[np.float32] = self._fitted.place(
+        return self._place_rows(X, stacklevel=4)  # scikit-learn wraps this method
+
+    def _place_rows(self, X: Any, stacklevel: int) -> NDArray[np.float32]:
+        """Return the positions of new rows, (Q, d), and warn of unlike rows.
+
+        :meth:`transform` describes ``X``, the errors and the warning.  ``stacklevel``:
+        number of calls from the warning to the caller's line.
+        """
+        placed: NDArray[np.float32]
+        placed, ratios = self._fitted.place_with_distance_ratios(
             self._validate_rows(X, reset=False)
         )
+        if told := self._fitted.distance_scorer.describe_unlike_rows(ratios):
+            warnings.warn(told, EmbeddingWarning, stacklevel=stacklevel)
         return placed
+
+    @available_if(_supports_new_rows)  # type: ignore[untyped-decorator]
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return the likeness of new rows to the fitted rows, (Q,) float64, 0 to 1.
+
+        The likeness is the share of the fitted rows that are at least as far from their
+        nearest 15 rows, relative to the distances of these to theirs.  Below 0.01 a row
+        is unlike all fitted rows; of rows that are like them 1 % score so low.  The
+        same score is ``obs["reference_likeness"]`` of :func:`.tl.map_onto_reference`
+        where that has no expression.
+
+        A method rather than an attribute, because :meth:`transform` changes nothing in
+        the estimator, and as scikit-learn's detectors of outliers have it: the lower,
+        the more unlike.  :meth:`transform` describes ``X`` and the errors.
+        """
+        check_is_fitted(self, "embedding_")
+        rows, fitted = self._validate_rows(X, reset=False), self._fitted
+        likeness: NDArray[np.float64] = fitted.distance_scorer(
+            fitted.compute_distance_ratios(rows)
+        )
+        return likeness
 
     @available_if(_supports_new_rows)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the clusters of new rows' nearest landmarks, (Q,) int32.
 
         Landmarks without rows, which have no cluster, are left out. :meth:`transform`
-        describes ``X`` and the errors.
+        describes ``X``, the errors and the warning.
         """
+        check_is_fitted(self, "embedding_")
         with delay_interrupts():
             from napari_embedding_game.core.new_rows.transform import (
                 nearest_landmark_among,
             )
 
-        positions = np.array(self.transform(X))  # scikit-learn may make a table of them
+        positions = self._place_rows(X, stacklevel=3)
         has_rows = self.landmark_clusters_ >= 0
         nearest = nearest_landmark_among(positions, self.landmarks_, has_rows)
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]

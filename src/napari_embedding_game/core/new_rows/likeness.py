@@ -1,15 +1,27 @@
-"""Score how unlike new rows are to all fitted rows, by residuals of components.
+"""Score how unlike new rows are to all fitted rows, by distances or by residuals.
+
+The likeness of a row is the share of the fitted rows that score at least as high: a
+small likeness says that a row is unlike the fitted rows.  There are two scores.
+
+1. For rows of any kind, the distance ratio:
+
+    score  =  m  /  mean over the nearest fitted rows j of m_j
+
+   with m the mean distance of a row to its nearest fitted rows.
+
+2. For expression, residuals of principal components, the expression that these do not
+   explain:
 
     score  =  log | mean of the residuals of K rows |  -  value expected at their depth
 
-The residual of a row is the expression that principal components do not explain.  The
-mean over a row and its nearest new rows cancels the noise of counting.  Scores are
-calibrated on fitted rows: components are fitted to a half of the rows, and scores are
-computed for the other half, and the reverse.
+   The mean over a row and its nearest new rows cancels the noise of counting.  Scores
+   are calibrated on fitted rows: components are fitted to a half of the rows, and
+   scores are computed for the other half, and the reverse.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,12 +30,99 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.inspect.transfer import share_at_least_as_high
 from napari_embedding_game.core.new_rows.search import FittedSearch
 
+UNLIKE = 0.01
+"""Likeness below which a row is called unlike all fitted rows: so is this share of rows
+that are like the fitted rows."""
+_MAX_CHANCE = 0.001
+"""Probability of so many unlike rows by chance, below which a warning is worth it."""
+_MIN_FACTOR = 2.0
+"""Least share of unlike rows for a warning, as a multiple of ``UNLIKE``: among many
+rows a smaller excess is not chance either, but not worth a warning."""
+_FAR = 2.0
+"""Distance ratio, as a multiple of the largest of fitted rows, above which even a
+single row is worth a warning."""
 MAX_ROWS = 8_192
 """Most fitted rows for calibration, and most new rows that are scored together."""
 MIN_ROWS = 60
 """Fewest fitted rows for calibration."""
 _N_COMPONENTS = 30
 """Number of components in which the nearest new rows are searched."""
+
+
+class DistanceScorer:
+    """Score of new rows by their distances to fitted rows, calibrated on fitted rows.
+
+    Parameters
+    ----------
+    neighbors, distances
+        (N, K) nearest other rows of each fitted row, nearest first, and distances.
+    """
+
+    def __init__(
+        self, neighbors: NDArray[np.integer], distances: NDArray[np.floating]
+    ) -> None:
+        self._n_nearest = distances.shape[1]
+        self._means = distances.mean(axis=1, dtype=np.float64)
+        self._fitted_ratios = np.sort(self.compute_ratios(neighbors, distances))
+
+    def compute_ratios(
+        self, neighbors: NDArray[np.integer], distances: NDArray[np.floating]
+    ) -> NDArray[np.float64]:
+        """Return the distance ratio of each new row, (Q,): about 1, 0 and more.
+
+        It is 1 where all distances are 0, and infinite where only those among the
+        nearest fitted rows are.  ``neighbors``, ``distances`` (Q, M): nearest fitted
+        rows, nearest first, of which the first K are used.
+        """
+        near = neighbors[:, : self._n_nearest]
+        means = distances[:, : self._n_nearest].mean(axis=1, dtype=np.float64)
+        ratios = np.ones(len(means))
+        with np.errstate(divide="ignore"):
+            np.divide(
+                means, self._means[near].mean(axis=1), out=ratios, where=means > 0
+            )
+        return ratios
+
+    def __call__(self, ratios: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the likeness of new rows with these distance ratios, (Q,), 0 to 1."""
+        return share_at_least_as_high(ratios, self._fitted_ratios)
+
+    def describe_unlike_rows(self, ratios: NDArray[np.floating]) -> str:
+        """Return a sentence on new rows that are unlike all fitted rows, or "".
+
+        It is "" where chance explains their number, or almost.  A row is unlike if its
+        likeness is below ``UNLIKE`` or its ratio is above ``_FAR`` times the largest
+        finite one of fitted rows.  Of rows like the fitted rows, the number of the
+        former has a beta-binomial distribution, whatever the distribution of the rows.
+
+        ``ratios`` (Q,): distance ratios of all new rows.
+        """
+        n_fitted, n_new = len(self._fitted_ratios), len(ratios)
+        is_low = self(ratios) < UNLIKE
+        finite = self._fitted_ratios[np.isfinite(self._fitted_ratios)]
+        is_far = ratios > _FAR * finite.max(initial=1.0)
+        is_unlike = is_low | is_far
+        if not is_unlike.any():
+            return ""
+        if not is_far.any():
+            from scipy.stats import betabinom
+
+            # A likeness below UNLIKE is a ratio above this many-th largest fitted one.
+            rank = math.ceil(UNLIKE * (1 + n_fitted)) - 1
+            by_chance = betabinom(n_new, rank, 1 + n_fitted - rank)
+            is_chance = by_chance.sf(is_low.sum() - 1) >= _MAX_CHANCE
+            if is_chance or is_low.mean() < _MIN_FACTOR * UNLIKE:
+                return ""
+        worst, n_unlike = int(ratios.argmax()), int(is_unlike.sum())
+        return (
+            f"{n_unlike:,} of {n_new:,} new rows ({100 * n_unlike / n_new:.3g}%) are "
+            f"unlike all fitted rows; of rows like these it would be {UNLIKE:.0%}. The "
+            f"most unlike is row {worst:,} (counted from 0), {ratios[worst]:.3g} times "
+            "as far from its nearest fitted rows as these are from theirs. Positions "
+            "of such rows say nothing: check that the new rows were prepared as the "
+            "fitted ones, and find the unlike rows by score_samples(X) < "
+            f"{UNLIKE}."
+        )
 
 
 class ResidualScorer:

@@ -39,6 +39,7 @@ from napari_embedding_game.core.inspect.stretch import (
 )
 from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.edges import NewRowEdges
+from napari_embedding_game.core.new_rows.likeness import DistanceScorer
 from napari_embedding_game.core.new_rows.search import FittedSearch, validate_metric
 from napari_embedding_game.core.settings import (
     Settings,
@@ -89,26 +90,56 @@ class FittedMap:
             pass
         return placed[:, : self.points.shape[1]]
 
-    def place_with_diagnostics(self, X: Any) -> tuple[NDArray[np.float32], ...]:
+    def place_with_distance_ratios(
+        self, X: Any
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Return positions (Q, d) and distance ratios (Q,) of new rows (Q, D).
+
+        The ratios are of :attr:`distance_scorer`.  InputError: as in :meth:`place`.
+        """
+        placed = self._make_empty_positions(X)
+        ratios = np.empty(len(placed))
+        for block, indices, distances in self._place_blocks(X, placed):
+            ratios[block] = self.distance_scorer.compute_ratios(indices, distances)
+        return placed[:, : self.points.shape[1]], ratios
+
+    def compute_distance_ratios(self, X: Any) -> NDArray[np.float64]:
+        """Return the distance ratios, (Q,), of new rows ``X`` (Q, D), without placing.
+
+        They are those of :meth:`place_with_distance_ratios`.  InputError: the metric
+        cannot place new rows, or values are too large.
+        """
+        k = min(N_NEAREST, self.graph.n_neighbors)
+        blocks = range(0, X.shape[0], _ROWS_AT_ONCE)
+        with limit_threads(self.settings.n_jobs):
+            parts = [
+                self.distance_scorer.compute_ratios(
+                    *self.search(X[begin : begin + _ROWS_AT_ONCE], k)
+                )
+                for begin in blocks
+            ]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def place_with_diagnostics(
+        self, X: Any
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
         """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows (Q, D).
 
-        There must be at least one row.  Stretch and isolation use the nearest fitted
-        rows; for a row that equals a fitted row, that row is among its nearest.
-        InputError: as in :meth:`place`.
+        Stretch and isolation use the nearest fitted rows; for a row that equals a
+        fitted row, that row is among its nearest.  InputError: as in :meth:`place`.
         """
-        placed, parts = self._make_empty_positions(X), []
+        placed = self._make_empty_positions(X)
+        stretch, isolation = np.empty((2, len(placed)), np.float32)
         graph, d = self.graph, self.points.shape[1]
         nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
         usual = median_squared_distance(nearest, self.points)
         medians = median_neighbor_distances(graph.indices, graph.distances)
         for block, indices, distances in self._place_blocks(X, placed):
             near = np.ascontiguousarray(indices[:, :N_NEAREST], np.int32)
-            positions = np.ascontiguousarray(block[:, :d])
-            stretched = stretch_of_new_rows(near, positions, self.points, usual)
-            isolated = isolation_of_new_rows(near, distances, medians)
-            parts.append((stretched, isolated))
-        figures = map(np.concatenate, zip(*parts, strict=True))
-        return (placed[:, :d], *figures)
+            positions = np.ascontiguousarray(placed[block, :d])
+            stretch[block] = stretch_of_new_rows(near, positions, self.points, usual)
+            isolation[block] = isolation_of_new_rows(near, distances, medians)
+        return placed[:, :d], stretch, isolation
 
     def _make_empty_positions(self, X: Any) -> NDArray[np.float32]:
         """Return an uninitialised array for the positions of rows, (Q, 2) or (Q, 3)."""
@@ -117,11 +148,11 @@ class FittedMap:
 
     def _place_blocks(
         self, X: Any, placed: NDArray[np.float32]
-    ) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    ) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
         """Write the positions of new rows ``X`` to ``placed`` in place, block by block.
 
-        ``placed`` (Q, 2) or (Q, 3).  Yields the positions of each block, and the
-        nearest fitted rows and their distances, (n, M) each.  A row that equals a
+        ``placed`` (Q, 2) or (Q, 3).  Yields the slice of each block in ``placed``, and
+        the nearest fitted rows and their distances, (n, M) each.  A row that equals a
         fitted row gets its position.  InputError: the method or metric cannot place new
         rows.
         """
@@ -140,7 +171,13 @@ class FittedMap:
                 run_blocks(place_loops.place_rows, len(block), work, *placing)
             is_fitted = distances[:, 0] == 0
             block[is_fitted] = points[indices[is_fitted, 0]]
-            yield block, indices, distances
+            yield slice(begin, begin + len(block)), indices, distances
+
+    @cached_property
+    def distance_scorer(self) -> DistanceScorer:
+        """Score of new rows by their distances to the nearest fitted rows."""
+        indices, distances = self.graph.indices, self.graph.distances
+        return DistanceScorer(indices[:, :N_NEAREST], distances[:, :N_NEAREST])
 
     @cached_property
     def search(self) -> FittedSearch:

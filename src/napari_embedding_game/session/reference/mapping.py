@@ -23,15 +23,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.transfer import (
-    share_at_least_as_high,
-    vote_labels,
-    vote_weights,
-)
+from napari_embedding_game.core.inspect.transfer import vote_labels, vote_weights
 from napari_embedding_game.core.new_rows.batch_shift import remove_batch_shift
 from napari_embedding_game.core.new_rows.likeness import (
     MAX_ROWS,
     MIN_ROWS,
+    UNLIKE,
+    DistanceScorer,
     ResidualScorer,
 )
 from napari_embedding_game.core.new_rows.search import FittedSearch
@@ -62,8 +60,6 @@ if TYPE_CHECKING:
 
 N_NEIGHBORS = 15
 """Reference cells that vote on the label of a new one."""
-UNLIKE = 0.01
-"""Share of the reference's own cells that would be called unlike the reference."""
 MIN_SHARED_GENES = 0.5
 _ROWS_AT_ONCE = 8_192
 MOSTLY_UNLIKE = (
@@ -144,23 +140,22 @@ def map_cells(
         placed.append((fitted.place(rows[block]), *fitted.search(rows[block], k)))
     positions, near, distances = map(np.concatenate, zip(*placed, strict=True))
     embedding = positions.astype(np.float32, copy=False)
-    inner = fitted.graph.distances[:, :k]
-    means = distances[:, : inner.shape[1]].mean(axis=1, dtype=np.float32)
-    inner = inner.mean(axis=1)
-    usual = inner[near].mean(axis=1)
+    graph = fitted.graph
+    scorer = DistanceScorer(graph.indices[:, :k], graph.distances[:, :k])
+    ratios = scorer.compute_ratios(near, distances)
     yield Stage("Looking for cells unlike the reference")
     likeness = None
     if match is not None and projection is not None:
         likeness = _score_likeness(reference, projection, match, lognorm, n_neighbors)
     how = "distance" if likeness is None else "expression"
-    likeness = share_at_least_as_high(means, inner) if likeness is None else likeness
+    likeness = scorer(ratios) if likeness is None else likeness
     is_unlike = likeness < unlike
     if is_unlike.mean() > 0.5:
         remedy = "" if correct_batch else CORRECT
         notes = (*notes, MOSTLY_UNLIKE.format(is_unlike.mean(), remedy))
     of_cells: dict[str, Any] = {
         "likeness": likeness.astype(np.float32),
-        "distance": np.divide(means, usual, out=np.ones_like(means), where=usual > 0),
+        "distance": ratios.astype(np.float32),
         "unlike": is_unlike,
     }
     yield Stage("Predicting labels")
