@@ -96,6 +96,21 @@ def test_what_is_set_acts_at_once_and_plays_on_after_the_end():
     assert model.get_params()["repulsion"] is None
 
 
+def test_what_is_set_as_the_script_changes_something_is_not_lost():
+    script = [(5, {"repulsion": 600.0, "momentum": 0.7})]
+    run = game()._begin_run(CLOUD, script)
+    forces = HandForces(springs=(spring([7], (1.0, 0.0)),))
+    for snapshot in run:
+        if snapshot.iteration == 5:
+            run.set(n_landmarks=6, momentum=0.8)
+            run.hold(forces)
+    ((at, settings),) = run.steered
+    found = at, settings.repulsion, settings.n_landmarks, settings.momentum
+    assert found == (5, 600, 6, 0.8)
+    assert run.forced == [(5, forces)]
+    assert len(snapshot.landmarks) == 6
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_embedding_game.core.interrupts import delay_interrupts
 from napari_embedding_game.core.settings import (
+    STEERABLE,
     Settings,
     replace_steerable,
     validate_takes_hand_forces,
@@ -184,7 +185,7 @@ class Run:
             return snapshot
 
     def _take_next_steer(self) -> Steer | None:
-        """Return the pending change, or the script's change for this iteration instead.
+        """Return the pending change together with the script's for this iteration.
 
         The change, which may be empty, is recorded in ``steered`` and ``forced`` and is
         no longer pending.  Return None at ``stop_at``, and at the end of the schedule
@@ -192,9 +193,9 @@ class Run:
         """
         assert self.snapshot is not None
         at = self.snapshot.iteration
-        planned = self.script.pop(at, Steer())
-        self.steer(planned.settings, planned.forces)
         with self._steer_lock:
+            if planned := self.script.pop(at, Steer()):
+                self._pending_steer = self._add_pending_to(planned)
             is_over = self.snapshot.finished and not self.has_pending_steer
             if at == self._stop_at or is_over:
                 return None
@@ -204,6 +205,29 @@ class Run:
         if steer.forces is not None:
             self.forced.append((at, steer.forces))
         return steer
+
+    def _add_pending_to(self, planned: Steer) -> Steer:
+        """Return a change of the script with the pending change on top of it.
+
+        Where both change a setting or the forces, the pending change wins, as it was
+        requested last.  The lock of pending changes must be held.
+        """
+        pending, settings = self._pending_steer, planned.settings
+        if settings is None:
+            settings = pending.settings
+        else:
+            settings = replace_steerable(self.settings, settings)
+            if pending.settings is not None:
+                before = self.steered[-1][1] if self.steered else self.settings
+                wanted = {name: getattr(pending.settings, name) for name in STEERABLE}
+                changed = {
+                    name: value
+                    for name, value in wanted.items()
+                    if value != getattr(before, name)
+                }
+                settings = replace(settings, **changed)
+        forces = planned.forces if pending.forces is None else pending.forces
+        return Steer(settings=settings, forces=forces)
 
     def _count_iterations_to_stop(self, done: int) -> int:
         """Return the iterations from ``done`` to the next planned stop; 0 for none.
