@@ -112,6 +112,21 @@ def test_all_partners_are_all_pairs(make_problem):
         assert difference(gradient, wanted[1]) < 1e-6
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_no_pair_of_a_point_with_itself_is_summed(make_problem, is_weighted):
+    problem = make_problem(40, 2, 4)
+    weights = None
+    if is_weighted:
+        weights = np.random.default_rng(0).random((40, 40), np.float32)
+        weights += weights.T
+    found, wanted = (
+        make_forces(problem.edges).repulsion_of_all_pairs(problem.y, weights)
+        for make_forces in (torch_whole, compiled)
+    )
+    assert float(found[0]) == pytest.approx(wanted[0], rel=1e-5)
+    assert difference(found[1], wanted[1]) < 1e-5
+
+
 @pytest.mark.parametrize("n", [100, pair_loops.CHUNK, 3 * pair_loops.CHUNK + 1])
 @pytest.mark.parametrize("d", [2, 3])
 def test_any_number_of_threads_gives_the_same_bits(make_problem, monkeypatch, d, n):

@@ -237,14 +237,11 @@ class TorchForces:
     ) -> tuple[Number, Tensor]:
         """Return the sum of w k over all pairs i != j, and its (N, d) gradient.
 
-        ``weights`` (N, N), None is 1: their diagonal must be 0, as it is not
-        subtracted.
+        ``weights`` (N, N): symmetric weights w of the pairs; None is 1.
         """
         total, gradient = self._kernel_sum_and_gradient(points, points, weights)
-        if weights is None:
-            total -= len(points) * float(
-                self.k.value(torch.zeros((), dtype=points.dtype))
-            )
+        of_same = len(points) if weights is None else float(np.trace(weights))
+        total -= of_same * float(self.k.value(torch.zeros((), dtype=points.dtype)))
         return total, 2 * gradient
 
     def _kernel_sum_and_gradient(
