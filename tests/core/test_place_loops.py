@@ -111,3 +111,15 @@ def test_a_point_ends_in_a_minimum_of_its_energy(points, name):
 
         better = minimize(along, placed[q][free], method="Nelder-Mead")
         assert here - better.fun < 1e-3 * abs(here)
+
+
+def test_a_row_without_a_weight_comes_to_its_nearest_row(points):
+    method, d, y = METHODS["game"], points.shape[1], points[:300]
+    pair = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
+    field = compute_frozen_field(method, "exact", 0.01, y, y[:10])
+    found, weights = np.array([[7, 3], [9, 2]]), np.zeros((2, 2), np.float32)
+    weights[1, 1] = 1
+    placed = np.empty((2, d), np.float32)
+    place_loops.place_rows(0, 2, *pair, found, weights, y, field, placed)
+    np.testing.assert_array_equal(placed[0], y[7])
+    assert np.isfinite(placed).all()

@@ -172,7 +172,8 @@ def place_rows(begin, end, f, k, indices, weights, y, field, placed):
     """Write the positions of new rows begin to end to ``placed`` (Q, d) float32.
 
     ``f``, ``k``: attraction and kernel; ``indices``, ``weights`` (Q, M): edges to the
-    fitted rows, which lie at ``y`` (N, d); edges of weight 0 are left out.
+    fitted rows, nearest first, which lie at ``y`` (N, d); edges of weight 0 are left
+    out, and a row without others gets the position of the nearest fitted row.
 
     ``field`` is a tuple of:
 
@@ -196,6 +197,10 @@ def place_rows(begin, end, f, k, indices, weights, y, field, placed):
                 for c in range(d):
                     positions[count, c] = y[indices[q, m], c]
                 count += 1
+        if count == 0:  # nothing holds the row, which would leave the map
+            for c in range(d):
+                placed[q, c] = y[indices[q, 0], c]
+            continue
         ends, strengths = positions[:count], pulls[:count]
         _write_best_start(f, k, x, ends, strengths, field, scratch, work)
         _minimise_energy(f, k, x, ends, strengths, field, scratch, work)
