@@ -214,6 +214,23 @@ def test_a_run_of_other_cells_is_not_replayed(cells, session_file):
     cells.obs_names = [*named.obs_names[:100], *(f"new {i}" for i in range(50))]
     with pytest.raises(DataError, match="other cells, some of which are here"):
         tl.replay(cells, session_file[0], use_rep="X_pca")
+    cells.obs_names = [f"new {i}" for i in range(150)]
+    with pytest.raises(DataError, match=r'names, such as "c0" where .* "new 0": give'):
+        tl.replay(cells, session_file[0], use_rep="X_pca")
+    cells.obs_names = range(cells.n_obs)  # as the sentence says
+    tl.replay(cells, session_file[0], use_rep="X_pca")
+
+
+def test_a_run_of_cells_without_names_is_replayed_on_named_ones(cells, tmp_path):
+    named = cells.obs_names
+    cells.obs_names = list(map(str, range(150)))
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    desk = worlds.Desk(read(tmp_path / "cells.h5ad"), **QUICK).play()
+    desk.session.stop()
+    path = desk.save(tmp_path / "work.zip")
+    cells.obs_names = named
+    tl.replay(cells, path, use_rep="X_pca")
+    assert cells.obsm["X_embedding_game"].shape == (150, 2)
 
 
 def test_stability_is_that_of_the_next_seeds_and_leaves_the_map(cells):

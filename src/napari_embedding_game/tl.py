@@ -250,8 +250,8 @@ def replay(
     ------
     DataError
         The session has no run, or `adata` has another number of cells, other cells or
-        another order.  Cells without names, or none of whose names are in the session,
-        are taken to be in the order of the run.
+        another order.  Cells that are numbered instead of named, here or in the
+        session, are taken to be in the order of the run.
     """
     saved = load_recorded_map(session)
     record, cells, names = saved.record, saved.dataset.obs.index, adata.obs_names
@@ -265,10 +265,18 @@ def replay(
     are_named = cells.is_unique and not any(map(names.equals, counts))
     overlaps = are_named and names.isin(cells).any()
     is_same = names.sort_values().equals(cells.sort_values())
-    if not names.equals(cells) and (is_same or overlaps):
-        which = "these cells in another order: sort them as then."
-        if not is_same:
-            which = "other cells, some of which are here: leave out the same as then."
+    are_others = are_named and not overlaps and not _are_row_numbers(cells)
+    if not names.equals(cells) and (is_same or overlaps or are_others):
+        which = "other cells, some of which are here: leave out the same as then."
+        if is_same:
+            which = "these cells in another order: sort them as then."
+        elif are_others:
+            which = (
+                f'cells of other names, such as "{cells[0]}" where these have '
+                f'"{names[0]}": give the cells of the run. If these are they, in the '
+                "same order, give them their names, or numbers: adata.obs_names = "
+                "range(adata.n_obs)."
+            )
         raise DataError(f"The run of {Path(session).name} was of {which}")
     adata = _copy_if_asked(adata, copy)
     X, _, noted = _find_input(adata, use_rep, neighbors_key)
@@ -276,6 +284,16 @@ def replay(
     parts = {name: getattr(result.snapshot, name) for name in _WRITTEN}
     _write_map(adata, parts, result.groups.labels, result.parameters, key_added)
     return adata if copy else None
+
+
+def _are_row_numbers(names: pd.Index) -> bool:
+    """Return whether names are whole numbers that increase, as of rows without names.
+
+    Rows that were left out of a map are missing among them.
+    """
+    if not names.str.fullmatch(r"\d{1,18}").all():
+        return False
+    return bool(names.astype("int64").is_monotonic_increasing)
 
 
 def map_onto_reference(
