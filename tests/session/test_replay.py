@@ -28,7 +28,7 @@ def played(acts):
             continue
         last = frame.snapshot
         due = [i for i in acts if i <= last.iteration]
-        for iteration in due:
+        for iteration in due[:1]:  # a frame may come late; of two requests one counts
             acts.pop(iteration)(run)
         if last.finished and not due:
             run.stop()
