@@ -3,8 +3,9 @@
 :func:`map_onto_reference` places new cells on a map and predicts their labels,
 :func:`replay` repeats a run that a person steered by hand in the window,
 :func:`compare` ranks the features by which two groups differ, :func:`are_two` tests
-whether two groups are distinct, :func:`firmness` tests each number of clusters, and
-:func:`stability` measures which cells keep their neighbours with other seeds.
+whether two groups are distinct, :func:`firmness` tests each number of clusters,
+:func:`stability` measures which cells keep their neighbours with other seeds, and
+:func:`suggest_names` suggests a cell type for each cluster.
 
 Results are written to `adata`, or with ``copy=True`` to a copy, which is returned.
 ``key_added`` replaces "X_embedding_game" in ``obsm`` and "embedding_game" in ``obs``
@@ -47,6 +48,7 @@ from napari_embedding_game.core.inspect.firmness import (
     measure_cuts,
     suggest_n_clusters,
 )
+from napari_embedding_game.core.inspect.group_sums import run_to_result
 from napari_embedding_game.core.inspect.map_comparison import measure_kept_neighbors
 from napari_embedding_game.core.inspect.markers import MarkerMethod, markers
 from napari_embedding_game.core.inspect.separation import (
@@ -54,6 +56,7 @@ from napari_embedding_game.core.inspect.separation import (
     measure_separation,
 )
 from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.data.cell_types import OWN_TABLE, CellType, read_cell_types
 from napari_embedding_game.data.columns import KEY, share_text
 from napari_embedding_game.data.dataset import is_pairwise_space
 from napari_embedding_game.data.errors import DataError
@@ -61,9 +64,14 @@ from napari_embedding_game.data.export.anndata_result import MAP_COLUMNS
 from napari_embedding_game.data.export.result import installed_versions, to_storable
 from napari_embedding_game.data.expression import read_log_base, to_natural_log
 from napari_embedding_game.data.formats import spaces
+from napari_embedding_game.data.formats.anndata import read_expression
 from napari_embedding_game.data.formats.store import read_element
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.archive import load_recorded_map
+from napari_embedding_game.session.name_suggestions import (
+    iter_suggestions,
+    validate_genes,
+)
 from napari_embedding_game.session.reference import reference_map
 from napari_embedding_game.session.reference.mapping import (
     map_cells,
@@ -82,6 +90,7 @@ __all__ = [
     "map_onto_reference",
     "replay",
     "stability",
+    "suggest_names",
 ]
 _COLUMNS = ("pressure", "stretch", "isolation")
 _WRITTEN = ("embedding", "landmarks", "energy", "map_hash", *_COLUMNS)
@@ -624,6 +633,91 @@ def are_two(
     X, metric = _read_space_and_metric(adata, use_rep, adata.uns.get(KEY, {}))
     rows = np.flatnonzero(first), np.flatnonzero(second)
     return measure_separation(X, *rows, metric=metric)
+
+
+def suggest_names(
+    adata: AnnData,
+    groupby: str = "embedding_game_cluster",
+    markers: str | Path | Mapping[str, Sequence[str]] | None = None,
+) -> pd.DataFrame:
+    """Suggest a cell type for each group of cells, with the evidence; write nothing.
+
+    A gene is high in a group if it is twice as high as in the half of the groups that
+    have least of it, and above 0 in 10 % of the cells.  A type fits if a third of its
+    genes are high (two at least; five are enough), and if its genes are higher than
+    those of all but 1 % of tables in which each gene is replaced by another of the same
+    mean expression.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With counts or log1p of counts; the genes are those that the window shows, of
+        ``raw`` where there is one, else of ``X``.
+    groupby : str
+        Column of ``obs`` that names the group of each cell.
+    markers : str, Path or mapping, optional
+        Genes of the types: a file (.csv with the columns "type" and "gene", .gmt, the
+        tables of PanglaoDB and of CellTypist), or lists of genes by type.  By default
+        the program's own table of 77 types in human symbols.  Case is ignored, so that
+        mouse genes of the same name are found.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by group.  "name": the suggested type, "" where none fits.  "evidence":
+        its high genes, how many times higher each is than in the half of the groups
+        that have least, and in what share of the cells it is above 0.  "score":
+        standard deviations by which its genes are higher than random genes.
+        "second", "second_evidence", "second_score": the next type that fits.  "source":
+        publication that names the genes, "" if unknown.  ``attrs["note"]``: a sentence
+        on the genes that the data lack.
+
+    Raises
+    ------
+    InputError
+        ``obs`` has no such column.
+    DataError
+        The column has one group only, the values are neither counts nor log1p, the data
+        have not two genes of any type, or the table cannot be read.
+    """
+    if groupby not in adata.obs:
+        raise InputError(
+            f"obs has no column {groupby!r}: name the one that tells the group of each "
+            "cell."
+        )
+    if isinstance(markers, Mapping):
+        types = [CellType(name, tuple(genes)) for name, genes in markers.items()]
+        table_name = "the given lists"
+    else:
+        path = OWN_TABLE if markers is None else Path(markers)
+        types, table_name = read_cell_types(path), path.name
+    expression, names, ids = read_expression(adata)
+    validate_genes(expression, "the AnnData")
+    groups = adata.obs[groupby].astype("category").cat.remove_unused_categories().cat
+    found, note = run_to_result(
+        iter_suggestions(
+            *(expression, names, ids, groups.codes.to_numpy(), len(groups.categories)),
+            types=types,
+            table_name=table_name,
+        )
+    )
+    rows = []
+    for one in found:
+        best, second = one.best, one.second
+        rows.append(
+            {
+                "name": best.name if best else "",
+                "evidence": best.evidence if best else "",
+                "score": best.score if best else np.nan,
+                "second": second.name if second else "",
+                "second_evidence": second.evidence if second else "",
+                "second_score": second.score if second else np.nan,
+                "source": best.source if best else "",
+            }
+        )
+    table = pd.DataFrame(rows, pd.Index(groups.categories, name=groupby))
+    table.attrs["note"] = note
+    return table
 
 
 def _to_mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:

@@ -103,11 +103,11 @@ def iter_type_fits(
 
     1. The mean of a gene in a group is drawn towards its overall mean as by ten rows.
     2. Its change is log2 of exp(mean) - 1, over the mean of that in the half of the
-       groups that have least, each group once; limited to -3 and 3.  So a type that is
-       in many groups is still seen.
-    3. The score of a type is the weighted mean change of its genes and its parent's, in
-       standard deviations of the scores of random tables.  In a random table each gene
-       is replaced by one of about the same mean expression.
+       groups that have least, each group once.  So a type that is in many groups is
+       still seen.
+    3. The score of a type is the weighted mean of the changes, limited to -3 and 3, of
+       its genes and its parent's, in standard deviations of that of random tables.  In
+       a random table each gene is replaced by one of about the same mean expression.
     4. A type fits if enough of its own genes are high (``MIN_HIGH_SHARE``), and if at
        most ``MAX_P`` of the random tables have a type whose genes are high as well and
        whose score is as high.
@@ -136,12 +136,13 @@ def iter_type_fits(
     tables = [columns, *_draw_similar_columns(level, columns)]
     is_high = (changes >= HIGH_CHANGE) & (shares >= HIGH_SHARE)
     fits = _find_fitting_types(is_high, tables, own > 0, table.n_listed)
-    scores = _score_types(changes, tables, both)
+    limited = np.clip(changes, -_MAX_CHANGE, _MAX_CHANGE)
+    scores = _score_types(limited, tables, both)
     # The best type of each random table: (N_RANDOM, C).
     highest = np.where(fits, scores, -np.inf)[1:].max(axis=2, initial=-np.inf)
     n_as_high = (highest[:, :, None] >= scores[0]).sum(axis=0)
     fits, scores = fits[0] & (1 + n_as_high <= MAX_P * len(tables)), scores[0]
-    own_scores = _score_types(changes, tables, own)[0]
+    own_scores = _score_types(limited, tables, own)[0]
     families = np.where(table.parents < 0, np.arange(len(own)), table.parents)
     best, second = np.full((2, n_groups), -1, np.intp)
     for group in range(n_groups):
@@ -185,7 +186,7 @@ def _choose_types(
 
 
 def _compute_changes(n: FloatArray, means: FloatArray) -> FloatArray:
-    """Return the limited log2 fold change of each group and column, (C, G).
+    """Return the log2 fold change of each group and column, (C, G).
 
     ``n``, ``means`` (C, G): number of known values, and their mean of log1p values.
     """
@@ -195,7 +196,7 @@ def _compute_changes(n: FloatArray, means: FloatArray) -> FloatArray:
     n_least = -(-len(levels) // 2)
     least = np.sort(levels, axis=0)[:n_least].mean(axis=0)
     changes: FloatArray = np.log2((levels + _FLOOR) / (least + _FLOOR))
-    return np.clip(changes, -_MAX_CHANGE, _MAX_CHANGE)
+    return changes
 
 
 def _weigh_rare_genes(is_gene: FloatArray) -> FloatArray:
@@ -204,9 +205,10 @@ def _weigh_rare_genes(is_gene: FloatArray) -> FloatArray:
     ``is_gene`` (T, M): 1 for a type's genes, else 0.
     """
     n_types = is_gene.sum(axis=0)
-    weights = is_gene * np.log(1 + len(is_gene) / np.maximum(n_types, 1))
+    weights: FloatArray = is_gene * np.log(1 + len(is_gene) / np.maximum(n_types, 1))
     sums = weights.sum(axis=1, keepdims=True)
-    return np.divide(weights, sums, np.zeros_like(weights), where=sums > 0)
+    np.divide(weights, sums, out=weights, where=sums > 0)
+    return weights
 
 
 def _draw_similar_columns(level: FloatArray, columns: IntArray) -> IntArray:
@@ -239,7 +241,8 @@ def _find_fitting_types(
     """
     needed = np.clip(np.ceil(MIN_HIGH_SHARE * n_listed), MIN_HIGH, ENOUGH_HIGH)
     high, of_types = is_high.astype(float), is_gene.T.astype(float)
-    return np.stack([high[:, each] @ of_types >= needed for each in tables])
+    fits: BoolArray = np.stack([high[:, x] @ of_types >= needed for x in tables])
+    return fits
 
 
 def _score_types(
@@ -253,7 +256,9 @@ def _score_types(
     means = np.stack([changes[:, each] @ weights.T for each in tables])
     spread = means[1:].std(axis=0)
     above = means - means[1:].mean(axis=0)
-    return np.divide(above, spread, np.zeros_like(above), where=spread > 0)
+    scores: FloatArray = np.zeros_like(above)
+    np.divide(above, spread, out=scores, where=spread > 0)
+    return scores
 
 
 def find_evidence(
