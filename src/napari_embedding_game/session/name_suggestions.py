@@ -140,7 +140,7 @@ def validate_genes(expression: Expression, where: str) -> None:
     if expression.kind == "values":
         raise DataError(
             f"The genes of {where} hold neither counts nor log1p of counts, so that "
-            "nobody can say how much higher a gene is: choose another space under Data, "
+            "nobody can say how much higher a gene is: choose another space in Data, "
             "or say there what the genes hold."
         )
 

@@ -26,6 +26,9 @@ HIGH_CHANGE, HIGH_SHARE = 1.0, 0.1
 MIN_HIGH_SHARE, MIN_HIGH, ENOUGH_HIGH = 1 / 3, 2, 5
 """Least share of a type's genes that are high where it fits, but two genes at least;
 five are enough for a long list."""
+MIN_TOP_SHARE = 0.2
+"""Share of the group's rows that have a high gene of the type, for one gene at least:
+below it the type is a small part of the group."""
 MAX_P = 0.01
 """Share of random tables that may fit a group as well as the best type."""
 N_RANDOM = 300
@@ -38,8 +41,9 @@ _FLOOR = 0.1
 """Added to means before a ratio is taken: 1 in 100,000 counts."""
 _MAX_CHANGE = 3.0
 """Log2 fold change from which on a gene counts no more: single genes decide less."""
-_N_BINS = 25
-"""Bins of mean expression, in which random genes are drawn."""
+_MAX_BINS, _BIN_SIZE = 25, 100
+"""Most bins of mean expression, in which random genes are drawn, and least genes of
+one: of few genes the markers would be drawn again."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,9 +112,9 @@ def iter_type_fits(
     3. The score of a type is the weighted mean of the changes, limited to -3 and 3, of
        its genes and its parent's, in standard deviations of that of random tables.  In
        a random table each gene is replaced by one of about the same mean expression.
-    4. A type fits if enough of its own genes are high (``MIN_HIGH_SHARE``), and if at
-       most ``MAX_P`` of the random tables have a type whose genes are high as well and
-       whose score is as high.
+    4. A type fits if enough of its own genes are high (``MIN_HIGH_SHARE``), one of them
+       in many rows (``MIN_TOP_SHARE``), and if at most ``MAX_P`` of the random tables
+       have a type of which this is true and whose score is as high.
     5. The best type has the highest score of all whose parent, or of whose kinds one,
        fits.
     6. Its family being known, a kind is suggested if it fits, and if by its own genes
@@ -135,7 +139,8 @@ def iter_type_fits(
     level = (n * means).sum(axis=0)
     tables = [columns, *_draw_similar_columns(level, columns)]
     is_high = (changes >= HIGH_CHANGE) & (shares >= HIGH_SHARE)
-    fits = _find_fitting_types(is_high, tables, own > 0, table.n_listed)
+    is_common = is_high & (shares >= MIN_TOP_SHARE)
+    fits = _find_fitting_types(is_high, is_common, tables, own > 0, table.n_listed)
     limited = np.clip(changes, -_MAX_CHANGE, _MAX_CHANGE)
     scores = _score_types(limited, tables, both)
     # The best type of each random table: (N_RANDOM, C).
@@ -220,8 +225,9 @@ def _draw_similar_columns(level: FloatArray, columns: IntArray) -> IntArray:
     rng = np.random.default_rng(0)
     order = np.argsort(level, kind="stable")
     bins = np.empty(len(order), np.intp)
-    bins[order] = np.arange(len(order)) * _N_BINS // max(len(order), 1)
-    pools = [np.flatnonzero(bins == number) for number in range(_N_BINS)]
+    n_bins = int(np.clip(len(order) // _BIN_SIZE, 1, _MAX_BINS))
+    bins[order] = np.arange(len(order)) * n_bins // max(len(order), 1)
+    pools = [np.flatnonzero(bins == number) for number in range(n_bins)]
     drawn = np.empty((N_RANDOM, len(columns)), np.intp)
     for at, number in enumerate(bins[columns]):
         drawn[:, at] = rng.choice(pools[number], N_RANDOM)
@@ -230,18 +236,26 @@ def _draw_similar_columns(level: FloatArray, columns: IntArray) -> IntArray:
 
 def _find_fitting_types(
     is_high: BoolArray,
+    is_common: BoolArray,
     tables: Sequence[IntArray],
     is_gene: BoolArray,
     n_listed: IntArray,
 ) -> BoolArray:
     """Return whether enough genes of each type are high, (tables, C, T).
 
-    ``is_high`` (C, G): of all columns.  ``tables``: M columns for each table.
-    ``is_gene`` (T, M): whether a gene is one of a type's own.
+    ``is_high``, ``is_common`` (C, G): of all columns; of a type one gene has to be
+    common.  ``tables``: M columns for each table.  ``is_gene`` (T, M): whether a gene
+    is one of a type's own.
     """
     needed = np.clip(np.ceil(MIN_HIGH_SHARE * n_listed), MIN_HIGH, ENOUGH_HIGH)
-    high, of_types = is_high.astype(float), is_gene.T.astype(float)
-    fits: BoolArray = np.stack([high[:, x] @ of_types >= needed for x in tables])
+    of_types = is_gene.T.astype(float)
+    high, common = is_high.astype(float), is_common.astype(float)
+    fits: BoolArray = np.stack(
+        [
+            (high[:, each] @ of_types >= needed) & (common[:, each] @ of_types >= 1)
+            for each in tables
+        ]
+    )
     return fits
 
 

@@ -31,6 +31,10 @@ from napari_embedding_game.session.cell_names import (
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.inspector.names_window import (
+    NamesWindow,
+    SuggestedName,
+)
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
@@ -41,6 +45,7 @@ from napari_embedding_game.ui.style.layouts import (
     escape_ampersands,
     escape_tooltip,
     horizontal_box,
+    vertical_box,
     wrap_button_text,
 )
 from napari_embedding_game.ui.style.table import Table
@@ -59,6 +64,9 @@ SAVE_TIP = "Save these names as a text file, one in each line."
 ADD_TIP = "Add the points of a list of names to the selection."
 NAMES = "Names, one in each line:"
 USE_TIP = "Name the points by the groups of this column."
+SUGGEST_TIP = (
+    "Suggest a cell type for each cluster by its marker genes, with the evidence."
+)
 
 
 class ClusterEdits(QWidget):
@@ -82,6 +90,7 @@ class ClusterEdits(QWidget):
         self._recluster_jobs = PaneJobRunner(
             self, "Clustering …", self._edit_and_select, message.show_text
         )
+        self.names = NamesWindow(session, self, self.rename_cluster)
         self._make_actions()
         self._lay_out_buttons()
         table.customContextMenuRequested.connect(self._open_table_menu)
@@ -106,6 +115,7 @@ class ClusterEdits(QWidget):
             (self.recluster, not selection.is_empty),
             (self.copy_names, not selection.is_empty),
             (self.save_names, not selection.is_empty),
+            (self.suggest, len(self._clusters.clusters) > 0),
         ):
             action.setVisible(is_possible)  # an invisible action is disabled too
         for button in self._buttons:
@@ -173,7 +183,11 @@ class ClusterEdits(QWidget):
         self.add_names = action(
             "Add by names…", ADD_TIP, self._ask_names_and_add_points
         )
-        self._rare = [self.recolor, self.note, self.recluster, self.release, self.use]
+        self.suggest = action(
+            "Suggest names…", SUGGEST_TIP, self.names.open_and_suggest
+        )
+        self._rare = [self.suggest, self.recolor, self.note, self.recluster]
+        self._rare += [self.release, self.use]
         self._rare += [self.copy_names, self.save_names, self.add_names]
 
     def _make_action(
@@ -212,7 +226,9 @@ class ClusterEdits(QWidget):
         all_buttons = (*self._buttons, more)
         for button in all_buttons:
             button.setSizePolicy(*[QSizePolicy.Policy.Expanding] * 2)
-        self.setLayout(horizontal_box(*all_buttons, stretched=all_buttons))
+        row = horizontal_box(*all_buttons, stretched=all_buttons)
+        self.suggestion = SuggestedName(self._session, self.names)
+        self.setLayout(vertical_box(self.suggestion, row))
 
     def _open_table_menu(self, point: QPoint) -> None:
         """Open a menu of the possible edits at a point, in pixels of the table.
