@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import (
     QFileDialog,
     QHeaderView,
@@ -25,7 +26,10 @@ from napari_embedding_game.session.name_suggestions import (
     make_names_job,
 )
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import (
+    Connections,
+    throttle_while_running,
+)
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox, TextLabel
 from napari_embedding_game.ui.style.layouts import (
     escape_tooltip,
@@ -161,7 +165,9 @@ class NamesWindow(QWidget):
         self.table.use_pressed.connect(self.use_suggestion)
         connections = Connections(self)
         connections.connect(self._on_dataset_changed, session.dataset_changed)
-        connections.connect(self._on_clusters_changed, session.clusters.changed)
+        on_changed = throttle_while_running(self, session, self._on_clusters_changed)
+        connections.connect(on_changed, session.clusters.changed)
+        QShortcut(QKeySequence("Escape"), self, self.close)
 
     def open_and_suggest(self) -> None:
         """Show the window, and suggest names unless the shown ones are up to date."""
@@ -248,7 +254,7 @@ class NamesWindow(QWidget):
         self.state.show_text()
         self._on_clusters_changed()
 
-    def _on_clusters_changed(self, *event: object) -> None:
+    def _on_clusters_changed(self) -> None:
         """List the present clusters, if this is open, and tell the line."""
         if self.isVisible():
             self._list_rows()
