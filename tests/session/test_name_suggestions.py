@@ -14,6 +14,7 @@ from napari_embedding_game.session.name_suggestions import (
     Candidate,
     NameSuggestions,
     Suggestion,
+    validate_genes,
 )
 from worlds import rows
 
@@ -66,6 +67,8 @@ def test_what_cannot_be_named_is_told(cells):
     adata.obs["one"] = "x"
     with pytest.raises(DataError, match="only one cluster"):
         tl.suggest_names(adata, "one", TYPES)
+    with pytest.raises(DataError, match="The columns of x are no genes"):
+        validate_genes(replace(cells, has_expression=False).expression, "x")
     adata.X = adata.X - 1
     with pytest.raises(DataError, match="neither counts nor log1p"):
         tl.suggest_names(adata, "group", TYPES)

@@ -45,7 +45,7 @@ TITLE = "Suggested names"
 WIDTH, HEIGHT = 860, 460
 """First size of the window in pixels."""
 FILES = "Tables of cell types (*.csv *.tsv *.gmt *.csv.gz *.tsv.gz);;All files (*)"
-OWN = "Table of the program (human blood, immune system and tissues)"
+OWN = "Human blood, immune and tissue types"
 TABLE_TIP = "The table of types and their marker genes."
 OPEN_TIP = (
     "A .csv with the columns type and gene, a .gmt file, or the tables of PanglaoDB or "
