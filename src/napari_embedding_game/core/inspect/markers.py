@@ -32,6 +32,7 @@ from napari_embedding_game.core.inspect.sample_comparison import (
     INSIDE,
     OUTSIDE,
     SampleDesign,
+    adjust_p_values,
     iter_sample_figures,
     plan_sample_comparison,
 )
@@ -172,7 +173,7 @@ def iter_markers(
         scores=scores[top],
         logfoldchanges=changes[top],
         pvals=pvals[top],
-        pvals_adj=_adjust_p_values(pvals)[top],
+        pvals_adj=adjust_p_values(pvals)[top],
         pts=shares[0][top],
         pts_rest=shares[1][top],
     )
@@ -310,18 +311,6 @@ def _import_scipy_stats() -> Any:
     from scipy import stats
 
     return stats
-
-
-def _adjust_p_values(pvals: FloatArray) -> FloatArray:
-    """Return p-values (G,) adjusted by Benjamini and Hochberg, as scipy does.
-
-    scipy's own function would ask dask, which another thread may just be importing,
-    whether the values are dask arrays.
-    """
-    order, n = np.argsort(pvals), len(pvals)
-    ranked, adjusted = pvals[order] * (n / np.arange(1, n + 1)), np.empty(n)
-    adjusted[order] = np.minimum.accumulate(ranked[::-1])[::-1]
-    return np.minimum(adjusted, 1.0)
 
 
 def _test_by_welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:

@@ -20,7 +20,7 @@ by the same model with the variance of each column.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -64,6 +64,9 @@ INSIDE, OUTSIDE = 0, 1
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
+Moderate = Callable[[FloatArray, int, FloatArray], tuple[FloatArray, float]]
+"""Function of variances (G,), their degrees of freedom, and means (G,) that returns
+moderated variances and degrees of freedom, as :func:`moderate_variances`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,10 +96,11 @@ class SampleDesign:
         others = is_sample if self.is_paired else np.ones((len(self.is_inside), 1))
         return np.column_stack([self.is_inside, others]).astype(np.float64)
 
-    def describe(self, column: str) -> str:
+    def describe(self, column: str, side: str = "group") -> str:
         """Return a sentence on pairing, the number of samples, and samples left out.
 
-        ``column``: name of the column that names the samples.
+        ``column``: name of the column that names the samples.  ``side``: noun for what
+        is compared, such as "condition".
         """
         n, n_inside = len(self.is_inside), int(self.is_inside.sum())
         text = f"Not paired: {n_inside:,} against {n - n_inside:,} samples."
@@ -105,8 +109,8 @@ class SampleDesign:
         parts = [
             f"{number:,} {what}"
             for number, what in (
-                (self.n_unpaired, "in one group only"),
-                (self.n_small, f"with fewer than {MIN_CELLS} cells in a group"),
+                (self.n_unpaired, f"in one {side} only"),
+                (self.n_small, f"with fewer than {MIN_CELLS} cells in a {side}"),
             )
             if number
         ]
@@ -130,8 +134,23 @@ class SampleFigures(NamedTuple):
     share_outside: FloatArray
 
 
+def explain_too_few_samples(n_samples: int, group: str) -> str:
+    """Return a sentence that a group, such as "the chosen group", has too few samples.
+
+    ``n_samples``: samples of the group with at least ``MIN_CELLS`` rows.
+    """
+    return (
+        f"Too few samples to tell: {group} has {n_samples} "
+        f"sample{'s' * (n_samples != 1)} with {MIN_CELLS} or more cells, but "
+        f"{MIN_SAMPLES} are needed."
+    )
+
+
 def plan_sample_comparison(
-    groups: NDArray[np.integer], samples: NDArray[Any]
+    groups: NDArray[np.integer],
+    samples: NDArray[Any],
+    *,
+    min_samples: int = MIN_SAMPLES,
 ) -> SampleDesign:
     """Decide which profiles are compared, and whether they are paired by sample.
 
@@ -142,9 +161,10 @@ def plan_sample_comparison(
       rather than too small, as a sample resembles itself.
 
     ``groups`` (N,): INSIDE, OUTSIDE, or -1 for rows of no group.  ``samples`` (N,):
-    name of the sample of each row, None or NaN for no sample.
+    name of the sample of each row, None or NaN for no sample.  ``min_samples``: least
+    samples of a group; 0 for a design that only says which profiles there are.
 
-    InputError: a group has fewer than ``MIN_SAMPLES`` samples of ``MIN_CELLS`` rows.
+    InputError: a group has fewer than ``min_samples`` samples of ``MIN_CELLS`` rows.
     """
     codes = pd.factorize(pd.Series(samples), sort=True)[0]
     n_codes = int(codes.max(initial=-1)) + 1
@@ -155,12 +175,10 @@ def plan_sample_comparison(
         )
     is_kept = sizes >= MIN_CELLS
     for side, name in ((INSIDE, "chosen"), (OUTSIDE, "compared")):
-        if (n := int(is_kept[side].sum())) < MIN_SAMPLES:
+        if (n := int(is_kept[side].sum())) < min_samples:
             raise InputError(
-                f"Too few samples to tell: the {name} group has {n} "
-                f"sample{'s' * (n != 1)} with {MIN_CELLS} or more cells, but "
-                f"{MIN_SAMPLES} are needed. Choose another column of samples, a larger "
-                "group, or a test of cells."
+                f"{explain_too_few_samples(n, f'the {name} group')} Choose another "
+                "column of samples, a larger group, or a test of cells."
             )
     n_small = int(((sizes > 0) & ~is_kept).sum())
     is_both, is_one = is_kept.all(axis=0), is_kept.sum(axis=0) == 1
@@ -211,13 +229,16 @@ def iter_sample_figures(
         # Half a count is added, as limma's voom does, so that 0 has a logarithm.
         half = 0.5 * count / sizes.mean()
         values = np.log2(np.maximum(means[:, is_tested], 0.0) + half)
-        if values.shape[1] >= MIN_MODERATED:
+        is_many = values.shape[1] >= MIN_MODERATED
+        if is_many:
             # Most genes do not differ; a few strong ones would lower all the others.
             values -= np.median(values - values.mean(axis=0), axis=1, keepdims=True)
-        changes, scores, pvals = compare_profiles(values, design, is_moderated=True)
+        changes, scores, pvals = compare_profiles(
+            values, design, moderate_variances if is_many else None
+        )
     else:
         changes = log_fold_changes(*(means[rows].mean(axis=0) for rows in sides))
-        _, scores, pvals = compare_profiles(means, design, is_moderated=False)
+        _, scores, pvals = compare_profiles(means, design)
     inside, outside = (share[is_tested] for share in shares)
     return SampleFigures(is_tested, scores, pvals, changes, inside, outside)
 
@@ -270,33 +291,39 @@ def find_expressed(
 
 
 def compare_profiles(
-    values: FloatArray, design: SampleDesign, *, is_moderated: bool
+    values: FloatArray, design: SampleDesign, moderate: Moderate | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Fit the linear model to profiles; return differences, t and two-sided p, (G,).
 
     ``values`` (S, G): logarithms, or other values.  A difference is the mean of the
     chosen group minus that of the other, or the mean over pairs.  Where it is 0 but for
-    rounding, t is 0 and p is 1.  With ``is_moderated`` and at least ``MIN_MODERATED``
-    columns, their variances are moderated.
+    rounding, t is 0 and p is 1.  ``moderate``: function that moderates the variances of
+    the columns; None for the variance of each column by itself.
     """
     model = design.model_matrix
     inverse = np.linalg.pinv(model)
     coefficients = inverse @ values
     df = len(model) - model.shape[1]
     variances = ((values - model @ coefficients) ** 2).sum(axis=0) / df
-    if is_moderated and values.shape[1] >= MIN_MODERATED:
-        variances, df = moderate_variances(variances, df, values.mean(axis=0))
+    total_df: float = df
+    if moderate is not None:
+        variances, total_df = moderate(variances, df, values.mean(axis=0))
     differences = coefficients[0]
     # The first row of the pseudoinverse weighs the profiles in the difference.
     errors = np.sqrt(variances * (inverse[0] ** 2).sum())
     tiny = _ROUNDING * np.abs(values).max(axis=0, initial=0.0)
     is_same = np.abs(differences) <= tiny
     scores = np.where(is_same, 0.0, differences / np.maximum(errors, tiny + _TINY))
-    return differences, scores, 2 * stdtr(df, -np.abs(scores))
+    return differences, scores, 2 * stdtr(total_df, -np.abs(scores))
 
 
 def moderate_variances(
-    variances: FloatArray, df: int, means: FloatArray
+    variances: FloatArray,
+    df: int,
+    means: FloatArray,
+    *,
+    trend_degree: int = _TREND_DEGREE,
+    max_prior_df: float = np.inf,
 ) -> tuple[FloatArray, float]:
     """Return variances (G,) drawn towards their trend, and their degrees of freedom.
 
@@ -306,10 +333,12 @@ def moderate_variances(
     trigamma(d0 / 2) + trigamma(d / 2).  Unlike limma, d0 is of that variance plus two
     standard errors, so that few columns do not seem to have one variance.
 
-    Where the variances differ no more than by chance, the trend is returned.  The
-    degrees of freedom are at most those of all columns together.
+    Where the variances differ no more than by chance, d0 is ``max_prior_df``, or
+    without a limit the trend is returned.  The degrees of freedom are at most those of
+    all columns together.
 
     ``variances`` (G,) of ``df`` degrees of freedom each; ``means`` (G,) of the columns.
+    ``trend_degree``: of the polynomial; 0 draws all variances towards one value.
     """
     n = len(variances)
     floor = _LEAST_VARIANCE * np.median(variances)
@@ -317,15 +346,16 @@ def moderate_variances(
     logs = np.log(known) - digamma(df / 2) + np.log(df / 2)
     ranks = np.empty(n)
     ranks[np.argsort(means, kind="stable")] = np.linspace(-1, 1, n)
-    powers = np.polynomial.legendre.legvander(ranks, _TREND_DEGREE)
+    powers = np.polynomial.legendre.legvander(ranks, trend_degree)
     trend = powers @ np.linalg.lstsq(powers, logs, rcond=None)[0]
     squares = (logs - trend) ** 2
     spread = squares.sum() / (n - powers.shape[1])
     error = squares.std() / np.sqrt(n)
     excess = spread + _CAUTION * error - polygamma(1, df / 2)
-    if excess <= 0:  # all differ as chance has it: each has the variance of the trend
+    prior_df = 2 * invert_trigamma(excess) if excess > 0 else np.inf
+    prior_df = min(prior_df, max_prior_df)
+    if prior_df == np.inf:  # all differ as chance has it: each has the trend's variance
         return np.exp(trend), float(df * n)
-    prior_df = 2 * invert_trigamma(excess)
     prior = np.exp(trend + digamma(prior_df / 2) - np.log(prior_df / 2))
     moderated = (prior_df * prior + df * variances) / (prior_df + df)
     return moderated, float(min(prior_df + df, df * n))
@@ -345,3 +375,15 @@ def invert_trigamma(value: float) -> float:
         if abs(step) < 1e-9 * y:
             break
     return float(y)
+
+
+def adjust_p_values(pvals: FloatArray) -> FloatArray:
+    """Return p-values (G,) adjusted by Benjamini and Hochberg, as scipy does.
+
+    scipy's own function would ask dask, which another thread may just be importing,
+    whether the values are dask arrays.
+    """
+    order, n = np.argsort(pvals), len(pvals)
+    ranked, adjusted = pvals[order] * (n / np.arange(1, n + 1)), np.empty(n)
+    adjusted[order] = np.minimum.accumulate(ranked[::-1])[::-1]
+    return np.minimum(adjusted, 1.0)
