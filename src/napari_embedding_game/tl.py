@@ -2,10 +2,11 @@
 
 :func:`map_onto_reference` places new cells on a map and predicts their labels,
 :func:`replay` repeats a run that a person steered by hand in the window,
-:func:`compare` ranks the features by which two groups differ, :func:`are_two` tests
-whether two groups are distinct, :func:`firmness` tests each number of clusters,
-:func:`stability` measures which cells keep their neighbours with other seeds, and
-:func:`suggest_names` suggests a cell type for each cluster.
+:func:`compare` ranks the features by which two groups differ, :func:`shares` and
+:func:`shares_on_map` compare how many cells samples have in groups and regions,
+:func:`are_two` tests whether two groups are distinct, :func:`firmness` tests each
+number of clusters, :func:`stability` measures which cells keep their neighbours with
+other seeds, and :func:`suggest_names` suggests a cell type for each cluster.
 
 Results are written to `adata`, or with ``copy=True`` to a copy, which is returned.
 ``key_added`` replaces "X_embedding_game" in ``obsm`` and "embedding_game" in ``obs``
@@ -51,9 +52,15 @@ from napari_embedding_game.core.inspect.firmness import (
 from napari_embedding_game.core.inspect.group_sums import run_to_result
 from napari_embedding_game.core.inspect.map_comparison import measure_kept_neighbors
 from napari_embedding_game.core.inspect.markers import MarkerMethod, markers
+from napari_embedding_game.core.inspect.sample_comparison import INSIDE, OUTSIDE
 from napari_embedding_game.core.inspect.separation import (
     Separation,
     measure_separation,
+)
+from napari_embedding_game.core.inspect.shares import (
+    MAX_FDR,
+    compare_shares,
+    find_landmark_changes,
 )
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.cell_types import OWN_TABLE, CellType, read_cell_types
@@ -89,6 +96,8 @@ __all__ = [
     "firmness",
     "map_onto_reference",
     "replay",
+    "shares",
+    "shares_on_map",
     "stability",
     "suggest_names",
 ]
@@ -469,6 +478,157 @@ def compare(
     return frame
 
 
+def shares(
+    adata: AnnData,
+    groupby: str,
+    samples: str,
+    condition: str,
+    *,
+    levels: tuple[str, str] | None = None,
+) -> pd.DataFrame:
+    """Compare the shares of groups of cells between two conditions, over samples.
+
+    Shares of samples are compared as logits by a moderated t-test, as propeller does
+    (Phipson et al. 2022).  Samples are paired where more samples are in both conditions
+    than in one.
+
+    Parameters
+    ----------
+    adata : AnnData
+    groupby : str
+        Column of ``obs`` with the groups, such as clusters or cell types.
+    samples : str
+        Column of ``obs`` that names the sample (donor) of each cell.  Samples with
+        fewer than 10 cells in a condition are left out.
+    condition : str
+        Column of ``obs`` with the condition of each cell.
+    levels : (str, str), optional
+        The condition whose shares are compared, and that it is compared with; by
+        default the first two levels, in their order, if there are no more.
+
+    Returns
+    -------
+    DataFrame
+        One line per group by rising p.  "share_first", "share_second": mean share over
+        the samples of each condition, 0 to 1.  "log2_fold_change": log2 of the ratio of
+        these means, with half a cell added to each count.  "score": moderated t,
+        positive where the share is larger in the first condition.  "pval", "pval_adj":
+        two-sided p, and p adjusted by Benjamini and Hochberg.  ``attrs["design"]`` has
+        a sentence on how the samples were compared.
+
+    Raises
+    ------
+    InputError
+        A column is missing; the condition has not these two levels; a condition has
+        fewer than two samples of 10 cells.
+    """
+    groups = _require_column(adata, groupby).astype("category").cat
+    sides, levels = _find_sides(adata, condition, levels)
+    result = compare_shares(
+        groups.codes.to_numpy(np.int64),
+        len(groups.categories),
+        sides,
+        _require_column(adata, samples).to_numpy(),
+        levels,
+    )
+    if result.refusal:
+        raise InputError(result.refusal)
+    frame = result.frame()
+    frame.insert(0, groupby, groups.categories.astype(str))
+    frame = frame.sort_values("pval", kind="stable", ignore_index=True)
+    frame.attrs["design"] = result.describe(samples)
+    return frame
+
+
+def shares_on_map(
+    adata: AnnData,
+    samples: str,
+    condition: str,
+    *,
+    levels: tuple[str, str] | None = None,
+    use_rep: str | None = None,
+    key_added: str | None = None,
+    copy: bool = False,
+) -> AnnData | None:
+    """Find where on a map the share of cells has changed between two conditions.
+
+    Each landmark of the map is counted together with its neighbours in the graph, and
+    compared over samples as :func:`shares` does.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With the map of :func:`embedding_game`.
+    samples, condition, levels
+        As for :func:`shares`.
+    use_rep : str, optional
+        As for :func:`firmness`.
+
+    Returns
+    -------
+    ``obs["embedding_game_change"]`` : float32
+        Log2 fold change of the share at and around the landmark of a cell, where its
+        false discovery rate is below 0.1; NaN elsewhere.
+    ``uns["embedding_game"]["change"]`` : str
+        A sentence on how many landmarks have changed.
+
+    Raises
+    ------
+    InputError
+        There is no map; otherwise as :func:`shares`.
+    """
+    key, at = _require_map_keys(adata, key_added)
+    sides, levels = _find_sides(adata, condition, levels)
+    names = _require_column(adata, samples).to_numpy()
+    is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
+    _, labels, graph, _ = _find_landmarks(adata, key, at, use_rep)
+    changes, text = find_landmark_changes(
+        labels, graph, sides[is_placed], names[is_placed], levels
+    )
+    if text:
+        raise InputError(text)
+    adata = _copy_if_asked(adata, copy)
+    values = np.full(adata.n_obs, np.nan, np.float32)
+    values[is_placed] = changes[labels]
+    adata.obs[f"{key}_change"] = values
+    adata.uns[key]["change"] = (
+        f"{np.isfinite(changes).sum():,} of {len(np.unique(labels)):,} landmarks have "
+        f"changed in {levels[0]} against {levels[1]}, at a false discovery rate below "
+        f"{MAX_FDR:g}."
+    )
+    return adata if copy else None
+
+
+def _require_column(adata: AnnData, name: str) -> pd.Series:
+    """Return a column of ``obs``; raise InputError where there is none."""
+    if name not in adata.obs:
+        raise InputError(f"obs has no column {name!r}: name one of its columns.")
+    return adata.obs[name]
+
+
+def _find_sides(
+    adata: AnnData, condition: str, levels: tuple[str, str] | None
+) -> tuple[NDArray[np.int64], tuple[str, str]]:
+    """Return the side of each cell, (n_obs,), and the two levels of a condition.
+
+    Sides are INSIDE for the first level, OUTSIDE for the second, and -1 for neither.
+    Raises InputError: the column has not these two levels, or more than two and
+    ``levels`` is None.
+    """
+    column = _require_column(adata, condition)
+    known = column.dropna().astype("category").cat.remove_unused_categories()
+    present = [str(name) for name in known.cat.categories]
+    chosen = tuple(present) if levels is None else tuple(map(str, levels))
+    if len(set(chosen)) != 2 or not set(chosen) <= set(present):
+        raise InputError(
+            f"Give levels=(first, second), two of the levels of obs[{condition!r}]: "
+            f"{', '.join(present)}."
+        )
+    texts = column.astype(object).map(str).to_numpy()
+    sides = np.select([texts == one for one in chosen], [INSIDE, OUTSIDE], -1)
+    return sides, (chosen[0], chosen[1])
+
+
 def stability(
     adata: AnnData,
     *,
@@ -572,13 +732,8 @@ def firmness(
         equal, and () where no number is firm.
     """
     key, at = _require_map_keys(adata, key_added)
-    is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
-    X, metric = _read_space_and_metric(adata, use_rep, adata.uns[key])
-    X, landmarks = X[is_placed], np.asarray(adata.uns[key]["landmarks"])
-    labels = cKDTree(landmarks).query(adata.obsm[at][is_placed])[1].astype(np.int32)
-    nearest = build_edges(knn_graph(X, metric=metric), "mixed")
-    graph = landmark_graph(nearest, labels, len(landmarks))
-    tree = build_merge_tree(graph, np.bincount(labels, minlength=len(landmarks)))
+    X, labels, graph, metric = _find_landmarks(adata, key, at, use_rep)
+    tree = build_merge_tree(graph, np.bincount(labels, minlength=graph.shape[0]))
     cuts = list(measure_cuts(X, tree, graph, labels, metric=metric))
     tested = [cut.separation for cut in cuts]
     columns = {
@@ -754,6 +909,23 @@ def _require_map_keys(adata: AnnData, key_added: str | None) -> tuple[str, str]:
             "first, or give the key_added that it was made with."
         )
     return key, at
+
+
+def _find_landmarks(
+    adata: AnnData, key: str, at: str, use_rep: str | None
+) -> tuple[Any, NDArray[np.int32], sparse.csr_matrix, str]:
+    """Return the space, landmark and graph of the n cells that are on a map.
+
+    The space (n, D), the landmark of each cell (n,), the graph of weights between
+    landmarks (L, L), and the metric of the space.  ``key``, ``at``: keys of the map, as
+    :func:`_require_map_keys` returns them.
+    """
+    is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
+    X, metric = _read_space_and_metric(adata, use_rep, adata.uns[key])
+    X, landmarks = X[is_placed], np.asarray(adata.uns[key]["landmarks"])
+    labels = cKDTree(landmarks).query(adata.obsm[at][is_placed])[1].astype(np.int32)
+    nearest = build_edges(knn_graph(X, metric=metric), "mixed")
+    return X, labels, landmark_graph(nearest, labels, len(landmarks)), metric
 
 
 def _find_input(

@@ -31,9 +31,9 @@ Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 """Source rows by the class that they are examples of."""
 CONFIDENCE = "_confidence"
 """Suffix of the name of a column with the probability of a taught class."""
-Kind: TypeAlias = Literal["score", "map", "taught", "predicted"]
-"""How columns were made: scored by genes, computed on a map, learned from examples, or
-predicted from a reference."""
+Kind: TypeAlias = Literal["score", "map", "change", "taught", "predicted"]
+"""How columns were made: scored by genes, computed on a map, as changes of shares on a
+map, learned from examples, or predicted from a reference."""
 
 UNASSIGNED = "unassigned"
 """Level of rows that are in no cluster, as they are not on the map."""
@@ -61,6 +61,7 @@ class AddedColumns:
     reference: str = ""
     """File of the reference, whose column ``label`` was predicted."""
     label: str = ""
+    """Column of the reference that was predicted; of changes, what was compared."""
     correct_batch: bool = False
     """Whether a batch effect was removed first."""
 

@@ -23,7 +23,7 @@ MIN_ROWS = 3
 MIN_SAMPLE_LEVELS = 3
 """Fewest levels of a column of samples that is not named as one: two levels are more
 often conditions."""
-_CONDITION = re.compile(
+CONDITION_NAME = re.compile(
     r"stim|treat|condition|time|(?<![a-z])(day|date)|tech|protocol|chemistry|assay"
     r"|platform|disease|diagnosis|status|genotype|group",
     re.IGNORECASE,
@@ -66,7 +66,7 @@ def sample_columns(dataset: Dataset) -> list[str]:
     for name in dataset.level_columns:
         is_chosen = chosen.get(name) == "samples"
         least = 2 if is_chosen or roles[name] == "samples" else MIN_SAMPLE_LEVELS
-        is_other = is_cell_type_name(name) or _CONDITION.search(name)
+        is_other = is_cell_type_name(name) or CONDITION_NAME.search(name)
         if is_other and not is_chosen:
             continue
         if least <= count_levels(obs[name], most) <= most:

@@ -57,7 +57,7 @@ NOT_WRITTEN = (
     "Nothing was saved, as the result is written beside what it holds: put the former "
     "file back, or save a table (.csv)."
 )
-MAP_COLUMNS = (*_FIGURES, "left_out", "landmark", "stability")
+MAP_COLUMNS = (*_FIGURES, "left_out", "landmark", "stability", "change")
 """Columns of a former map that a new map may lack."""
 
 

@@ -415,6 +415,142 @@ def clip_changes_to_axis(changes: Points, p_values: Points) -> Points:
     return np.asarray(np.clip(changes, -limit, limit))
 
 
+# Shares of groups in samples
+
+BAR_HEIGHT, ROW_INCHES = 0.8, 0.2
+"""Height of a bar of 1 that a row has, and the height of a row in inches."""
+SHARES_INCHES = 3.3
+"""Width of the figure: a narrow dock shows it without scrolling to the side."""
+DOTS_INCHES = 1.15
+"""Height of the plot of dots in inches, with its title and axis."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SharesPlot(Plot):
+    """K groups in P samples of two conditions: a bar a sample, and dots of one group.
+
+    The samples of the first condition come first.  The title is that of the dots.
+    """
+
+    groups: tuple[str, ...]
+    """(K,) names."""
+    rgba: Points
+    """(K, 4) colours of the groups."""
+    shares: Points
+    """(P, K) share of each group in each sample, 0 to 1."""
+    samples: tuple[str, ...]
+    """(P,) names of the samples."""
+    is_first: NDArray[np.bool_]
+    """(P,) samples of the first condition."""
+    levels: tuple[str, str]
+    """Names of the two conditions."""
+    chosen: int | None = None
+    """The group whose shares are dots; None for none."""
+    is_paired: bool = False
+    """Whether lines connect the dots of a sample in both conditions."""
+
+    @property
+    def row_positions(self) -> Points:
+        """(P,) position of the bar of each sample from the top; headings have rows."""
+        at = np.arange(1.0, len(self.samples) + 1)
+        return np.where(self.is_first, at, at + 1)
+
+    def size(self) -> tuple[float, float]:
+        """Return width and height in inches, by the number of samples and groups."""
+        n_legend = -(-len(self.groups) // self._n_legend_columns)
+        return SHARES_INCHES, (
+            ROW_INCHES * (len(self.samples) + 4) + DOTS_INCHES + 0.16 * n_legend
+        )
+
+    @property
+    def _n_legend_columns(self) -> int:
+        """Number of columns of the legend, so that the longest name fits."""
+        letters = 5 + max(map(len, self.groups), default=0)
+        return max(1, min(6, int(SHARES_INCHES / 0.075 / letters)))
+
+    def find_group(self, x: float, y: float) -> int | None:
+        """Return the index of the group at a position of the bars; None for none."""
+        near = np.flatnonzero(np.abs(self.row_positions - y) <= BAR_HEIGHT / 2)
+        if not len(near) or not 0 <= x <= 1:
+            return None
+        ends = np.cumsum(self.shares[near[0]])
+        return min(int(np.searchsorted(ends, x)), len(self.groups) - 1)
+
+    def paint(self, axes: Any) -> None:
+        """Paint a bar of parts for each sample, the legend, and the dots below.
+
+        The axes that are given get the bars.
+        """
+        from matplotlib.patches import Patch
+
+        rows = ROW_INCHES * (len(self.samples) + 4)
+        grid = axes.get_subplotspec().subgridspec(
+            2, 1, height_ratios=(rows, DOTS_INCHES)
+        )
+        axes.set_subplotspec(grid[0])
+        self._paint_bars(axes)
+        if self.chosen is not None:
+            self._paint_dots(axes.figure.add_subplot(grid[1]), self.chosen)
+        axes.figure.legend(
+            [Patch(color=color) for color in self.rgba],
+            # matplotlib hides labels that begin with "_".
+            [escape_dollars(f" {name}") for name in self.groups],
+            loc="outside lower left",
+            ncols=self._n_legend_columns,
+            frameon=False,
+            fontsize="small",
+            handlelength=0.8,
+            handletextpad=0.2,
+            columnspacing=0.8,
+            labelspacing=0.3,
+        )
+        axes.figure.draw_without_rendering()
+
+    def _paint_bars(self, axes: Any) -> None:
+        """Paint the bars, the names of samples, and the headings of the conditions."""
+        rows = self.row_positions
+        begins = np.zeros(len(rows))
+        for group, color in enumerate(self.rgba):
+            widths = self.shares[:, group]
+            axes.barh(rows, widths, BAR_HEIGHT, begins, color=color, linewidth=0)
+            begins = begins + widths
+        for level, is_of in zip(
+            self.levels, (self.is_first, ~self.is_first), strict=True
+        ):
+            if is_of.any():
+                top = rows[is_of].min() - 0.55
+                axes.text(0, top, escape_dollars(level), va="bottom", weight="bold")
+        axes.set_yticks(rows, map(escape_dollars, self.samples))
+        axes.set(xlim=(0, 1), ylim=(rows.max(initial=1.0) + 0.6, -0.5))
+        axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        axes.tick_params(length=2)
+        axes.tick_params(axis="y", length=0)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+
+    def _paint_dots(self, axes: Any, group: int) -> None:
+        """Paint the share of a group in each sample as a dot, and means as lines."""
+        shares = self.shares[:, group]
+        heights = np.where(self.is_first, 0.0, 1.0)
+        line: Any = {"color": axes.xaxis.label.get_color(), "linewidth": 1.2}
+        if self.is_paired:
+            # Both conditions have the samples in the same order.
+            pairs = shares[self.is_first], shares[~self.is_first]
+            axes.plot(np.array(pairs), [[0.0], [1.0]], color=_GREY, linewidth=0.6)
+        for height in (0.0, 1.0):
+            of_level = shares[heights == height]
+            if len(of_level):
+                axes.plot([of_level.mean()] * 2, [height - 0.3, height + 0.3], **line)
+        axes.scatter(shares, heights, 22, [self.rgba[group]], linewidths=0, zorder=3)
+        axes.set_title(escape_dollars(f"Share of {self.title}"), loc="left")
+        axes.set_yticks((0, 1), map(escape_dollars, self.levels))
+        largest = max(shares.max(initial=0.0), 1e-3)
+        axes.set(ylim=(1.6, -0.6), xlim=(-0.03 * largest, 1.08 * largest))
+        axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        axes.tick_params(length=2)
+        axes.tick_params(axis="y", length=0)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+
+
 # Plates
 
 

@@ -16,6 +16,7 @@ from napari_embedding_game.core.inspect.sample_comparison import (
     OUTSIDE,
     plan_sample_comparison,
 )
+from napari_embedding_game.core.inspect.shares import MAX_FDR
 from napari_embedding_game.core.settings import resolve_n_neighbors, resolve_repulsion
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import count_text
@@ -307,7 +308,7 @@ def clusters_text(state: ClusterState, snapshot: Snapshot) -> str:
 
 
 def _iter_column_sentences(dataset: Dataset) -> Iterator[str]:
-    """Yield sentences on scores, predicted labels and learned classes."""
+    """Yield sentences on scores, predicted labels, learned classes and changes."""
     if scores := dataset.added_of_kind("score"):
         names = ", ".join(f'"{name}"' for name in scores)
         scored = "were scored by scanpy's score_genes (Wolf et al. 2018)"
@@ -325,6 +326,12 @@ def _iter_column_sentences(dataset: Dataset) -> Iterator[str]:
             f'Classes "{name}" of all points are those that logistic regression gives '
             f"from {sum(map(len, one.examples.values())):,} examples sorted by hand "
             f"({', '.join(one.examples)})."
+        )
+    for name, one in dataset.added_of_kind("change").items():
+        yield (
+            f'"{name}" ({one.label}) is the log2 fold change of the share of the cells '
+            "of a sample at a landmark and around it, where a moderated t-test over "
+            f"samples gave a false discovery rate below {MAX_FDR:g}."
         )
 
 

@@ -1,4 +1,4 @@
-"""The tab of plots: volcano plot, expression by groups, and scatter of two values."""
+"""The tab of plots: volcano, expression by groups, scatter, and shares in samples."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.inspector.expression_pane import ExpressionPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
+from napari_embedding_game.ui.inspector.shares_pane import SharesPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
 from napari_embedding_game.ui.style.form_widgets import TextLabel
 from napari_embedding_game.ui.style.layouts import (
@@ -34,7 +35,7 @@ SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
 
 
 class PlotsTab(QWidget):
-    """Three plots that are updated with the clusters and the selection of the map.
+    """Plots that are updated with the clusters and the selection of the map.
 
     Parameters
     ----------
@@ -48,6 +49,7 @@ class PlotsTab(QWidget):
         self.volcano = VolcanoPane(markers)
         self.expression = ExpressionPane(markers.workspace)
         self.scatter = ScatterPane(self._session)
+        self.shares = SharesPane(self._session)
         self.save_button = QToolButton()
         self.save_button.setText("Save…")
         self.save_button.setProperty("role", "edit")
@@ -63,10 +65,13 @@ class PlotsTab(QWidget):
         self.tabs.addTab(self.volcano, "Volcano")
         self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
+        self.tabs.addTab(self.shares, "Shares")
         self.tabs.setCurrentWidget(self.expression)
         self.in_window = TextLabel(IN_WINDOW)
         self.in_window.hide()
-        buttons = horizontal_box(None, self.larger_button, self.save_button)
+        buttons = horizontal_box(
+            None, self.shares.table_button, self.larger_button, self.save_button
+        )
         self._page = widget_with_layout(vertical_box(self.tabs, buttons))
         self.setLayout(vertical_box(self._page, self.in_window, margins=(0, 4, 0, 4)))
         self.window_of_plots = QDialog(self, Qt.WindowType.Window)

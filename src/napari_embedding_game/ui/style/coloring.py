@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -65,6 +65,15 @@ the histogram counts."""
 STEPS = 1_024
 """Colours in the table of a scale: each is at most 0.3 of 255 off."""
 MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
+CHANGE_COLORS = (
+    (0.72, 0.30, 0.08),
+    (0.95, 0.62, 0.36),
+    (0.85,) * 3,
+    (0.45, 0.68, 0.92),
+    (0.13, 0.40, 0.72),
+)
+"""Red, green and blue from the lowest change by none to the highest."""
+CHANGE_TITLE = "Blue: more. Orange: less. Grey: no change that holds."
 DARKEST = 0.2
 """Where the scale begins in viridis: darker colours vanish on a black canvas."""
 
@@ -87,6 +96,8 @@ class Coloring:
     """Lowest and highest value of a scale, between which the limits can be moved."""
     bar: tuple[Colors, NDArray[np.integer]] | None = None
     """Colours (SHADES, 4) and numbers of points (BINS,) over the extent of a scale."""
+    shades: Colors | None = None
+    """Colours (SHADES, 4) between the limits of a scale; None for those of viridis."""
     find_levels: Callable[[], pd.Categorical | None] = lambda: None
     """Returns the level of each point (N,); None for a scale."""
 
@@ -94,12 +105,12 @@ class Coloring:
         """Return the colours, with levels or scale, as a figure takes them.
 
         A scale whose last colours are red is taken from the bar, with the extent as its
-        limits; another one is viridis between the limits.
+        limits; another one has its own colours between the limits.
         """
         limits, bar = self.limits, self.bar
         if limits is None:
             return PointColors(self.rgba, title, self.find_levels())
-        scale = viridis_shades()
+        scale = viridis_shades() if self.shades is None else self.shades
         if bar is not None and (bar[0][-1] == RED).all():  # the scale has alarms
             scale, limits = bar[0], self.extent
         return PointColors(self.rgba, title, scale=scale, limits=limits)
@@ -179,9 +190,9 @@ def color_by_column_or_feature(
     """Return the coloring for a choice that stands for a metadata column or a feature.
 
     Numbers are coloured on a scale with ``limits``, by default percentiles of them;
-    levels have the file's colours, or others where the file has none.  Raises a
-    DataError where the feature's file cannot be read any more, and a KeyError for a
-    choice that the dataset does not have.
+    changes of shares have a scale with 0 in its middle; levels have the file's colours,
+    or others where the file has none.  Raises a DataError where the feature's file
+    cannot be read any more, and a KeyError for a choice that the dataset does not have.
     """
     colorable = _find_colorable_columns(dataset)
     if choice not in colorable.columns:
@@ -190,6 +201,8 @@ def color_by_column_or_feature(
         return color_by_values(log_values, limits)
     column = colorable.columns[choice]
     values = dataset.obs[column]
+    if column in dataset.added_of_kind("change"):
+        return color_by_changes(values.to_numpy(dtype=float), limits)
     if is_continuous(values):
         return color_by_values(values.to_numpy(dtype=float, na_value=np.nan), limits)
     source = None if column in dataset.added_columns else dataset.source_obs
@@ -212,21 +225,39 @@ def color_by_values(
     return _color_on_scale(title, numbers, limits, value_extent(numbers))
 
 
+def color_by_changes(
+    changes: NDArray[np.floating], limits: tuple[float, float] | None = None
+) -> Coloring:
+    """Return the coloring of points by changes (N,): orange below 0, blue above.
+
+    ``limits`` are by default the largest change and its negative.  NaN is grey.
+    """
+    largest = float(np.nanmax(np.abs(changes), initial=0.0)) or 1.0
+    extent = -largest, largest
+    return _color_on_scale(
+        CHANGE_TITLE, changes, limits or extent, extent, color_values=change_colors
+    )
+
+
 def _color_on_scale(
     title: str,
     numbers: NDArray[np.floating],
     limits: tuple[float, float],
     extent: tuple[float, float],
     alarm: float = np.inf,
+    color_values: Callable[..., Colors] | None = None,
 ) -> Coloring:
     """Return the coloring of points by numbers (N,); from ``alarm`` on they are red.
 
-    The bar shows colours, and counts of about ``MAX_COUNTED`` numbers, over ``extent``.
+    ``color_values``: function of values (n,) and limits that returns colours (n, 4), by
+    default :func:`value_colors`.  The bar shows colours, and counts of about
+    ``MAX_COUNTED`` numbers, over ``extent``.
     """
+    color = color_values or value_colors
 
     def paint(values: NDArray[np.floating]) -> Colors:
         """Return colours (n, 4) of values (n,) with the limits and the alarm."""
-        rgba = value_colors(values, limits)
+        rgba = color(values, limits)
         rgba[values >= alarm] = RED
         return rgba
 
@@ -236,7 +267,9 @@ def _color_on_scale(
     shares = (counted[np.isfinite(counted)] - low) / (high - low)
     counts = np.histogram(shares, BINS, (0.0, 1.0))[0]
     bar = paint(np.linspace(*extent, SHADES)), counts
-    return Coloring(paint(numbers), title, limits=limits, extent=extent, bar=bar)
+    shades = color(np.linspace(0, 1, SHADES), (0.0, 1.0))
+    scale = {"limits": limits, "extent": extent, "bar": bar, "shades": shades}
+    return Coloring(paint(numbers), title, **scale)
 
 
 def _color_by_levels(
@@ -465,9 +498,28 @@ def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> C
 
     Values that are not finite are grey.
     """
+    return _map_to_colors(
+        values, limits, ensure_colormap("viridis").map(np.linspace(DARKEST, 1, STEPS))
+    )
+
+
+def change_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:
+    """Return colours (N, 4) from orange by light grey to blue, clipped to the limits.
+
+    Values that are not finite are grey.
+    """
+    ends = np.linspace(-1, 1, len(CHANGE_COLORS))
+    steps = np.linspace(-1, 1, STEPS)
+    channels = [np.interp(steps, ends, one) for one in np.transpose(CHANGE_COLORS)]
+    return _map_to_colors(values, limits, np.column_stack([*channels, np.ones(STEPS)]))
+
+
+def _map_to_colors(
+    values: NDArray[np.floating], limits: tuple[float, float], colors: NDArray[Any]
+) -> Colors:
+    """Return the colours (N, 4) of values, by a table (STEPS, 4) between the limits."""
     low, high = limits
     shade = np.clip((values - low) / (high - low), 0, 1) * (STEPS - 1)
     steps = np.where(np.isfinite(values), shade + 0.5, STEPS).astype(np.intp)
-    colors = ensure_colormap("viridis").map(np.linspace(DARKEST, 1, STEPS))
     table = np.concatenate([colors, MISSING[None]]).astype(np.float32)
     return table.take(steps, axis=0)
