@@ -29,7 +29,9 @@ def test_a_benchmark_offers_a_quick_try(script, path, monkeypatch, capsys):
     assert "--quick" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["pair_loops", "step_time", "neighbours_scaling"])
+@pytest.mark.parametrize(
+    "name", ["pair_loops", "step_time", "neighbours_scaling", "shares"]
+)
 def test_a_quick_try_goes_to_its_end(script, name, monkeypatch, capsys):
     names = script(name)
     main = names["main"]

@@ -389,3 +389,37 @@ def test_numbers_of_clusters_and_two_groups_are_firm_or_not(cells):
     del cells.obsm["X_embedding_game"]
     with pytest.raises(InputError, match=r"no map of tl.embedding_game in obsm"):
         tl.firmness(cells)
+
+
+# Shares in samples
+
+
+def test_shares_are_compared_by_samples_in_groups_and_on_the_map(cells):
+    rng = np.random.default_rng(0)
+    donors = rng.integers(6, size=150)
+    is_first = (cells.obs["kind"] == "a").to_numpy()
+    # Of the first kind most are of treated donors: 0, 2 and 4.
+    donors[is_first] = [*np.repeat([0, 2, 4], 14), 1, 1, 3, 3, 3, 5, 5, 5]
+    cells.obs["donor"] = [f"d{one}" for one in donors]
+    cells.obs["arm"] = np.where(donors % 2, "placebo", "drug")
+    table = tl.shares(cells, "kind", "donor", "arm")
+    scores = table.set_index("kind")["score"]
+    assert scores["a"] > 4 > 0 > scores[["b", "c"]].max()
+    assert (np.diff(table["pval"]) >= 0).all()
+    assert table.attrs["design"] == "Not paired: 3 against 3 samples."
+    other = tl.shares(cells, "kind", "donor", "arm", levels=("placebo", "drug"))
+    np.testing.assert_allclose(table["score"], -other["score"])
+    tl.embedding_game(cells, **QUICK)
+    found = tl.shares_on_map(cells, "donor", "arm", copy=True)
+    changes = found.obs[f"{KEY}_change"]
+    assert (changes[is_first] > 0).mean() > 0.8
+    assert not (changes[~is_first] > 0).any()
+    assert "of 20 landmarks have changed" in found.uns[KEY]["change"]
+    with pytest.raises(InputError, match="two of the levels of obs"):
+        tl.shares(cells, "kind", "donor", "arm", levels=("drug", "nothing"))
+    with pytest.raises(InputError, match="no column 'sex'"):
+        tl.shares(cells, "kind", "donor", "sex")
+    few = cells[cells.obs["donor"].isin(["d0", "d1", "d3"])]
+    for compare in (tl.shares, lambda data, _, *given: tl.shares_on_map(data, *given)):
+        with pytest.raises(InputError, match="drug has 1 sample"):
+            compare(few, "kind", "donor", "arm")
