@@ -541,7 +541,8 @@ class SharesPlot(Plot):
             if len(of_level):
                 axes.plot([of_level.mean()] * 2, [height - 0.3, height + 0.3], **line)
         axes.scatter(shares, heights, 22, [self.rgba[group]], linewidths=0, zorder=3)
-        axes.set_title(escape_dollars(f"Share of {self.title}"), loc="left")
+        title = escape_dollars(f"Share of {self.title}")
+        axes.set_title(title, loc="left", size="medium")
         axes.set_yticks((0, 1), map(escape_dollars, self.levels))
         largest = max(shares.max(initial=0.0), 1e-3)
         axes.set(ylim=(1.6, -0.6), xlim=(-0.03 * largest, 1.08 * largest))
