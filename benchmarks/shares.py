@@ -50,6 +50,7 @@ SAMPLES = (4, 6, 12)
 STATES, WAVELENGTH = 0.5, 4.0
 """Spread of the logarithm of a donor's density inside types, and its scale in the data.
 """
+N_WAVES = 16
 LEVELS = "treated", "control"
 QUICK_ROWS = 600
 MILO = "Milo (pertpy)"
@@ -248,11 +249,14 @@ def draw_samples(
     weights = (drawn * rng.uniform(0.5, 1.5, (n_donors, 1)))[:, of.types].T
     weights /= shares[of.types][:, None]
     if states:
-        scale = WAVELENGTH * of.X.std(axis=0).mean() / 3
-        waves = rng.normal(size=(of.X.shape[1], 64)) / scale / np.sqrt(of.X.shape[1])
-        waves *= np.sqrt(10)
-        heights = np.cos(of.X @ waves + rng.uniform(0, 2 * np.pi, 64)) * np.sqrt(2 / 64)
-        weights *= np.exp(states * heights @ rng.normal(size=(64, n_donors)))
+        # Cosines of random waves, whose sum is smooth and has a variance of one.
+        n_columns = of.X.shape[1]
+        scale = WAVELENGTH * of.X.std() / 3 * np.sqrt(n_columns / 10)
+        waves = rng.normal(size=(n_columns, N_WAVES)) / scale
+        phases = rng.uniform(0, 2 * np.pi, N_WAVES)
+        heights = np.cos(of.X @ waves.astype("f4") + phases.astype("f4"))
+        heights *= np.sqrt(2 / N_WAVES)
+        weights *= np.exp(states * heights @ rng.normal(size=(N_WAVES, n_donors)))
     sums = np.cumsum(weights, axis=1)
     chosen = (rng.random((len(sums), 1)) * sums[:, -1:] > sums).sum(axis=1)
     return np.asarray(chosen)
