@@ -43,7 +43,7 @@ from napari_embedding_game.core.inspect.sample_comparison import (
 MIN_MODERATED_GROUPS = 5
 """Groups from which on variances are moderated: of fewer, whose shares add up to one,
 the variances depend too much on each other (simulated, 2 against 2 samples that do not
-differ: p < 0.05 in 7 to 9 % of 3 and 4 groups, and in 6 % of 5 or more)."""
+differ: p < 0.05 in 6 to 8 % of 3 and 4 groups, and in 6 % of 5 or more)."""
 MAX_FDR = 0.1
 """False discovery rate up to which landmarks are said to have changed."""
 
