@@ -16,6 +16,7 @@ from napari_embedding_game.data.export.plots import (
     MapPlot,
     PlatePlot,
     PointColors,
+    SharesPlot,
     ViolinPlot,
     VolcanoPlot,
     clip_changes_to_axis,
@@ -230,3 +231,22 @@ def test_a_gene_without_bound_squeezes_no_others(change, p, drawn):
     found = clip_changes_to_axis(np.append(USUAL, change), np.append(np.ones(1_000), p))
     np.testing.assert_array_equal(found[:-1], USUAL)
     np.testing.assert_array_equal(found[-1], drawn)
+
+
+def test_the_legend_of_shares_is_read_row_by_row():
+    names = tuple("abcdefgh")
+    shares = np.full((2, 8), 1 / 8)
+    plot = SharesPlot(
+        title="",
+        groups=names,
+        rgba=np.tile(np.linspace(0, 1, 8)[:, None], 4),
+        shares=shares,
+        samples=("one", "two"),
+        is_first=np.array([True, False]),
+        levels=("ill", "well"),
+    )
+    figure = draw(plot)
+    texts = figure.legends[0].get_texts()
+    boxes = [text.get_window_extent() for text in texts]
+    order = sorted(range(8), key=lambda x: (-round(boxes[x].y0), boxes[x].x0))
+    assert [texts[x].get_text().strip() for x in order] == list(names)

@@ -491,12 +491,15 @@ class SharesPlot(Plot):
         self._paint_bars(axes)
         if self.chosen is not None:
             self._paint_dots(axes.figure.add_subplot(grid[1]), self.chosen)
+        n, n_columns = len(self.groups), self._n_legend_columns
+        # matplotlib fills column by column; a person reads row by row.
+        order = [x for column in range(n_columns) for x in range(column, n, n_columns)]
         axes.figure.legend(
-            [Patch(color=color) for color in self.rgba],
+            [Patch(color=self.rgba[x]) for x in order],
             # matplotlib hides labels that begin with "_".
-            [escape_dollars(f" {name}") for name in self.groups],
+            [escape_dollars(f" {self.groups[x]}") for x in order],
             loc="outside lower left",
-            ncols=self._n_legend_columns,
+            ncols=n_columns,
             frameon=False,
             fontsize="small",
             handlelength=0.8,
