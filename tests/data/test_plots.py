@@ -234,7 +234,7 @@ def test_a_gene_without_bound_squeezes_no_others(change, p, drawn):
 
 
 def test_the_legend_of_shares_is_read_row_by_row():
-    names = tuple("abcdefgh")
+    names = tuple("ABCDEFGH")
     shares = np.full((2, 8), 1 / 8)
     plot = SharesPlot(
         title="",
