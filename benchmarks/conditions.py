@@ -1,25 +1,29 @@
 """Genes that differ between two conditions, by samples: power, false ones, and ranks.
 
-Three tables.  *Simulated*: cells of donors, 40 of 2,000 genes changed 4-fold; genes
-with an adjusted p-value below 0.05, and how many of the first 40 are changed ones.
-*No difference*: the same without changed genes; how many draws have any gene, and the
-share of p-values below 0.05.  *ifnb*: untreated monocytes against those treated with
-interferon-beta; the file names no donors, so that four are made of each condition at
+Three tables, or those named by ``--tables``.  *Simulated*: cells of donors, 40 of 2,000
+genes changed 4-fold; genes with an adjusted p-value below 0.05, and how many of the
+first 40 are changed ones.  *No difference*: the same without changed genes; how many
+draws have any gene, and the share of p-values below 0.05.  *Monocytes* of ifnb:
+untreated ones against those treated with interferon-beta; the file names no donors, so that four are made of each condition at
 random, each with effects of its own, by thinning of counts (after seqgendiff, Gerard,
 BMC Bioinformatics 21, 206, 2020).  What is right there is said by the cells that were
 not used, and by genes known to be switched on by interferon.
 
-``--peers`` also asks pydeseq2 (``pip install pydeseq2``), once for each design.
-"Welch" is the test of the samples' means that this program used before.
+``--peers`` also asks pydeseq2 (``pip install pydeseq2``) in the first ``--peer_draws``
+draws.  It has one table more, *cell types*: each type of ifnb with 200 cells or more of
+each condition, given to four donors as above, by this program and by pydeseq2.  A null
+of the same cells has the conditions of each donor's cells permuted.  "Welch" is the
+test of the samples' means that this program used before.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +31,11 @@ import pandas as pd
 from napari_embedding_game.core.inspect.markers import markers
 from shared import arguments, report
 
+TABLES = ("simulated", "no difference", "monocytes", "cell types")
 LEVEL = 0.05
+MIN_CELLS_OF_TYPE = 200
+N_FIRST = 50, 200
+"""Leading genes of which two tests have so many in common."""
 N_CHANGED, FOLD = 40, 4.0
 # fmt: off
 INTERFERON_GENES = frozenset({
@@ -108,14 +116,20 @@ def simulate(
     return Cells(np.concatenate(counts), np.array(inside), np.array(donors)), changed
 
 
-def read_monocytes(args: argparse.Namespace) -> tuple[Any, np.ndarray, list[str]]:
-    """Return counts (sparse) of CD14 monocytes, which are stimulated, and genes."""
+def read_types(
+    args: argparse.Namespace,
+) -> Iterator[tuple[str, Any, np.ndarray, list[str]]]:
+    """Yield each cell type of ifnb: counts (sparse), which are treated, and genes."""
     import anndata
 
     cells = anndata.read_h5ad(args.data / "ifnb_pbmc_counts.h5ad")
-    cells = cells[(cells.obs["cell_type"] == "CD14 Mono").to_numpy()]
     is_treated = (cells.obs["stim"] == "STIM").to_numpy()
-    return cells.X.tocsr(), is_treated, list(cells.var_names)
+    for name, n_cells in cells.obs["cell_type"].value_counts().items():
+        is_type = (cells.obs["cell_type"] == name).to_numpy()
+        n_treated = (is_treated & is_type).sum()
+        if min(n_treated, n_cells - n_treated) >= MIN_CELLS_OF_TYPE:
+            counts = cells.X.tocsr()[is_type]
+            yield name, counts, is_treated[is_type], list(cells.var_names)
 
 
 def make_donors(
@@ -141,10 +155,24 @@ def make_donors(
     return Cells(thinned.astype(np.float32), is_treated, names)
 
 
-# --- Tests: adjusted p-values (G,), and p-values to rank by
+# --- Tests
 
 
-Found = tuple[np.ndarray, np.ndarray]
+class Found(NamedTuple):
+    """What a test says of the genes, (G,) each; NaN where it does not test one."""
+
+    adjusted: np.ndarray
+    p: np.ndarray
+    scores: np.ndarray
+
+    @property
+    def significant(self) -> np.ndarray:
+        """Numbers of the genes with an adjusted p-value below ``LEVEL``."""
+        return np.flatnonzero(self.adjusted < LEVEL)
+
+    def first(self, n_genes: int) -> np.ndarray:
+        """Return the numbers of the first genes by p-value, untested ones last."""
+        return np.argsort(self.p, kind="stable")[:n_genes]
 
 
 def test_samples(cells: Cells) -> Found:
@@ -152,9 +180,9 @@ def test_samples(cells: Cells) -> Found:
     table = markers(
         cells.logarithms, cells.inside, samples=cells.donors, n_top=None, log1p=True
     )
-    adjusted, p = np.ones((2, cells.counts.shape[1]))
-    adjusted[table.columns], p[table.columns] = table.pvals_adj, table.pvals
-    return adjusted, p
+    figures = np.full((3, cells.counts.shape[1]), np.nan)
+    figures[:, table.columns] = table.pvals_adj, table.pvals, table.scores
+    return Found(*figures)
 
 
 def test_by_welch(cells: Cells) -> Found:
@@ -172,12 +200,16 @@ def test_by_welch(cells: Cells) -> Found:
         )
         for side in (True, False)
     ]
-    p = np.nan_to_num(stats.ttest_ind(*sides, equal_var=False).pvalue, nan=1.0)
-    return stats.false_discovery_control(p), p
+    found = stats.ttest_ind(*sides, equal_var=False)
+    p = np.nan_to_num(found.pvalue, nan=1.0)
+    return Found(stats.false_discovery_control(p), p, found.statistic)
 
 
 def test_by_pydeseq2(cells: Cells) -> Found:
-    """Compare sums of counts by DESeq2's Wald test, pairs as a factor."""
+    """Compare sums of counts by DESeq2's Wald test, pairs as a factor.
+
+    Genes with fewer than 10 counts in all are left out, as DESeq2's manual advises.
+    """
     from pydeseq2.dds import DeseqDataSet
     from pydeseq2.ds import DeseqStats
 
@@ -191,7 +223,9 @@ def test_by_pydeseq2(cells: Cells) -> Found:
     about["condition"] = np.where(about["condition"], "treated", "control")
     about.index = [f"sample {n}" for n in range(len(about))]
     is_paired = about["donor"].duplicated().any()
-    table = sums.set_axis(about.index).set_axis([f"g{n}" for n in sums], axis=1)
+    is_kept = (sums.sum() >= 10).to_numpy()
+    table = sums.loc[:, is_kept].set_axis(about.index)
+    table = table.set_axis([f"g{n}" for n in table], axis=1)
     of_all = DeseqDataSet(
         counts=table,
         metadata=about,
@@ -203,18 +237,20 @@ def test_by_pydeseq2(cells: Cells) -> Found:
     contrast = ["condition", "treated", "control"]
     wald = DeseqStats(of_all, contrast=contrast, quiet=True, n_cpus=1)
     wald.summary()
-    figures = wald.results_df[["padj", "pvalue"]].fillna(1.0).to_numpy()
-    return figures[:, 0], figures[:, 1]
+    figures = np.full((3, len(is_kept)), np.nan)
+    columns = ["padj", "pvalue", "stat"]
+    figures[:, is_kept] = wald.results_df[columns].to_numpy(float).T
+    return Found(*figures)
 
 
 Test = Callable[[Cells], Found]
 
 
 def iter_tests(draw: int, args: argparse.Namespace) -> Iterator[tuple[str, Test]]:
-    """Yield the tests by their names; a peer's of the first draw only."""
+    """Yield the tests by their names; a peer's of the first draws only."""
     yield "this program", test_samples
     yield "Welch", test_by_welch
-    if args.peers and draw == 0:
+    if args.peers and draw < args.peer_draws:
         yield "pydeseq2", test_by_pydeseq2
 
 
@@ -230,13 +266,12 @@ def measure_power(args: argparse.Namespace) -> list[dict[str, Any]]:
             rng = np.random.default_rng(draw)
             cells, changed = simulate(rng, design, n_genes, N_CHANGED)
             for name, test in iter_tests(draw, args):
-                adjusted, p = test(cells)
-                significant = np.flatnonzero(adjusted < LEVEL)
-                n_true = np.isin(significant, changed).sum()
-                first = np.argsort(p, kind="stable")[:N_CHANGED]
-                n_first = np.isin(first, changed).sum()
+                told = test(cells)
+                n_true = np.isin(told.significant, changed).sum()
+                n_false = len(told.significant) - n_true
+                n_first = np.isin(told.first(N_CHANGED), changed).sum()
                 found.setdefault((design.name, name), []).append(
-                    (n_true, len(significant) - n_true, n_first)
+                    (n_true, n_false, n_first)
                 )
     rows = []
     for (design_name, test_name), figures in found.items():
@@ -265,10 +300,9 @@ def measure_null(args: argparse.Namespace) -> list[dict[str, Any]]:
         for draw in range(n_draws):
             rng = np.random.default_rng(10_000 + draw)
             cells, _ = simulate(rng, design, n_genes, 0)
-            adjusted, p = test_samples(cells)
-            is_tested = p < 1
-            shares.append((p[is_tested] < LEVEL).mean())
-            with_any.append((adjusted < LEVEL).any())
+            told = test_samples(cells)
+            shares.append((told.p[~np.isnan(told.p)] < LEVEL).mean())
+            with_any.append(len(told.significant) > 0)
         share = np.mean(with_any)
         error = 1.96 * np.sqrt(share * (1 - share) / n_draws)
         rows.append(
@@ -284,7 +318,9 @@ def measure_null(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 def measure_ifnb(args: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the table of monocytes; a row a design and test."""
-    counts, is_treated, genes = read_monocytes(args)
+    _, counts, is_treated, genes = next(
+        each for each in read_types(args) if each[0] == "CD14 Mono"
+    )
     rng = np.random.default_rng(0)
     # Half of the cells say what is right, the others are given to donors.
     is_used = rng.random(len(is_treated)) < 0.5
@@ -306,43 +342,112 @@ def measure_ifnb(args: argparse.Namespace) -> list[dict[str, Any]]:
         )
         samples = "pairs" if is_paired else f"against {n_donors}"
         for name, test in iter_tests(0, args):
-            adjusted, p = test(cells)
-            significant = np.flatnonzero(adjusted < LEVEL)
-            order = np.argsort(p, kind="stable")
+            told = test(cells)
             rows.append(
                 {
                     "samples": f"{n_donors} {samples}",
                     "test": name,
-                    "genes found": len(significant),
+                    "genes found": len(told.significant),
                     f"of the {len(right)} right ones": int(
-                        np.isin(right, significant).sum()
+                        np.isin(right, told.significant).sum()
                     ),
                     "right ones of the first 100": int(
-                        np.isin(order[:100], right).sum()
+                        np.isin(told.first(100), right).sum()
                     ),
                     f"of {len(known)} interferon genes in the first 100": int(
-                        np.isin(known, order[:100]).sum()
+                        np.isin(known, told.first(100)).sum()
                     ),
                 }
             )
     return rows
 
 
+def compare_types(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the table of cell types, treated against untreated, beside pydeseq2."""
+    from scipy.stats import spearmanr
+
+    rows = []
+    for name, counts, is_treated, _ in read_types(args):
+        cells = make_donors(
+            np.random.default_rng(0), counts, is_treated, n_donors=4, is_paired=True
+        )
+        ours, our_seconds = run_timed(test_samples, cells)
+        theirs, their_seconds = run_timed(test_by_pydeseq2, cells)
+        is_tested = ~np.isnan(ours.scores) & ~np.isnan(theirs.scores)
+        both = np.intersect1d(ours.significant, theirs.significant)
+        common = [len(np.intersect1d(ours.first(n), theirs.first(n))) for n in N_FIRST]
+        alike = spearmanr(ours.scores[is_tested], theirs.scores[is_tested])
+        null = [count_null_genes(counts, is_treated, seed) for seed in args.null_seeds]
+        row = {
+            "cells": f"{name}, {len(is_treated):,}",
+            "tested by both": int(is_tested.sum()),
+            "found: this program, pydeseq2, both": (
+                f"{len(ours.significant):,}, {len(theirs.significant):,}, {len(both):,}"
+            ),
+            **{
+                f"of the first {n}, in both": c
+                for n, c in zip(N_FIRST, common, strict=True)
+            },
+            "rank correlation of t and z": f"{alike.statistic:.3f}",
+            "seconds": f"{our_seconds:.1f}, {their_seconds:.1f}",
+        }
+        for k, test_name in enumerate(("this program", "pydeseq2")):
+            found, shares = np.array([each[k] for each in null]).T
+            row[f"null, {test_name}: found; p < {LEVEL:g}"] = (
+                f"{', '.join(f'{n:.0f}' for n in found)}; {shares.mean():.1%}"
+            )
+        rows.append(row)
+    return rows
+
+
+def run_timed(test: Test, cells: Cells) -> tuple[Found, float]:
+    """Return what a test says, and the seconds of the processor that it takes."""
+    begin = time.process_time()
+    found = test(cells)
+    return found, time.process_time() - begin
+
+
+def count_null_genes(
+    counts: Any, is_treated: np.ndarray, seed: int
+) -> list[tuple[int, float]]:
+    """Return genes found, and the share with p < 0.05, by both tests under the null.
+
+    Cells are drawn into donors in the proportion of their conditions, and then named
+    treated at random, so that both sides of a donor are the same mixture.
+    """
+    rng = np.random.default_rng(seed)
+    permuted = rng.permutation(is_treated)
+    cells = make_donors(rng, counts, permuted, n_donors=4, is_paired=True)
+    tests: tuple[Test, ...] = (test_samples, test_by_pydeseq2)
+    told = [test(cells) for test in tests]
+    return [
+        (len(one.significant), (one.p[~np.isnan(one.p)] < LEVEL).mean()) for one in told
+    ]
+
+
 def main() -> None:
-    """Print the three tables."""
+    """Print the tables."""
     args = arguments(
         __doc__,
         draws={"type": int, "default": 20, "help": "simulated data sets a design"},
         null_draws={"type": int, "default": 200, "help": "the same, no difference"},
         peers={"action": "store_true", "help": "also ask pydeseq2"},
+        peer_draws={"type": int, "default": 1, "help": "draws that pydeseq2 is asked"},
+        null_seeds={"type": int, "nargs": "*", "default": [1, 2, 3]},
+        tables={"nargs": "*", "default": TABLES, "choices": TABLES},
     )
     warnings.simplefilter("ignore")  # of the peers
-    report(f"Simulated, 40 genes changed {FOLD:g}-fold", measure_power(args), args)
-    report("No difference", measure_null(args), args)
-    if (args.data / "ifnb_pbmc_counts.h5ad").exists():
-        report("ifnb, monocytes", measure_ifnb(args), args)
-    else:
+    if "simulated" in args.tables:
+        report(f"Simulated, 40 genes changed {FOLD:g}-fold", measure_power(args), args)
+    if "no difference" in args.tables:
+        report("No difference", measure_null(args), args)
+    if not (args.data / "ifnb_pbmc_counts.h5ad").exists():
         print(f"Skipped ifnb: there is no ifnb_pbmc_counts.h5ad in {args.data}.")
+        return
+    if "monocytes" in args.tables:
+        report("ifnb, monocytes", measure_ifnb(args), args)
+    if args.peers and "cell types" in args.tables:
+        report("ifnb, cell types", compare_types(args), args)
 
 
 if __name__ == "__main__":

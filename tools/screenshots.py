@@ -34,6 +34,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_embedding_game.ui.inspector.two_clusters import LOOKING
 from person import LEFT, PLUGIN, Person
 from window import opened, picture
 
@@ -244,6 +245,43 @@ def objects(person: Person, shoot: Shoot, folder: Path) -> None:
     shoot("relink")
 
 
+def firmness(person: Person, shoot: Shoot, folder: Path) -> None:
+    """Each answer on two clusters, with the bars of the number of clusters above."""
+    rng = np.random.default_rng(0)
+    angles = np.pi * rng.random(1_500)
+    arc = 10 * np.column_stack([np.cos(angles), np.sin(angles)])
+    few = rng.normal(size=(400, 8))
+    few[:8, 0] += 30
+    for answer, rows in {
+        "gap": rng.normal(size=(900, 8)) + 8 * (np.arange(900)[:, None] < 300),
+        "no_gap": np.pad(arc, ((0, 0), (0, 6))) + rng.normal(size=(1_500, 8)),
+        "one_group": rng.normal(size=(900, 8)),
+        "too_few": few,
+    }.items():
+        np.save(folder / f"{answer}.npy", rows.astype(np.float32))
+        person.open(folder / f"{answer}.npy")
+        person.run()
+        person.set_clusters(2)
+        strip = person.dock.cluster_pane.slider.strip
+        person.show(strip)
+        person.wait(
+            lambda s=strip: s.firmness is not None and s.firmness.is_complete,
+            "the bars",
+        )
+        shoot(f"bars_{answer}")
+        first, second = (cluster.id for cluster in person.session.clusters.clusters)
+        person.choose(first)
+        person.choose_too(second)
+        two = person.inspector.two
+        person.press(two.ask)
+        person.wait(
+            lambda two=two: two.answer.text() not in ("", LOOKING), "the answer"
+        )
+        person.look_away()
+        print(f"{answer}: {two.answer.text()}")
+        shoot(f"answer_{answer}")
+
+
 def widgets(person: Person, shoot: Shoot, folder: Path) -> None:
     """Widgets of the Plugins menu, beside the map of cells of a plate."""
     person.open(_made_cells(folder / "made_cells.h5ad"))
@@ -256,7 +294,7 @@ def widgets(person: Person, shoot: Shoot, folder: Path) -> None:
 
 PARTS = {
     each.__name__: each
-    for each in (cells, objects, widgets, digits, nuclei, space, large)
+    for each in (cells, objects, widgets, firmness, digits, nuclei, space, large)
 }
 
 

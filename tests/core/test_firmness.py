@@ -142,9 +142,9 @@ def test_rows_that_are_all_the_same_are_one_group():
 def test_the_answer_says_gap_or_difference_or_one_group():
     assert str(Separation(0.002, 0.623, has_gap=True)) == (
         "A gap lies between them: where they meet, the data are 62% sparser than those "
-        "of one group would be (p = 0.002)."
+        "of one group would be (p\u00a0=\u00a00.002)."
     )
-    assert "would be (p < 0.0001)." in str(Separation(3e-7, 0.9, has_gap=True))
+    assert "be (p\u00a0<\u00a00.0001)." in str(Separation(3e-7, 0.9, has_gap=True))
     assert str(Separation(0.002, 0.3, has_gap=False)).startswith(
         "Different, but without a gap: where they meet, the data are 30% sparser"
     )
@@ -169,7 +169,7 @@ def test_strange_numbers_have_an_answer(kind):
 
 def test_too_few_rows_are_told():
     X, _ = rows_of([30])
-    with pytest.raises(InputError, match=r"smaller group has 9 .* 10 rows or more"):
+    with pytest.raises(InputError, match="group has 9, but 10 or more are needed"):
         measure_separation(X, np.arange(9), np.arange(9, 30))
 
 

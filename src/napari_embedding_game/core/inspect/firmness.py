@@ -25,7 +25,7 @@ from napari_embedding_game.core.inspect.separation import (
     measure_separation,
 )
 
-CUT_ALPHA = 0.002
+CUT_ALPHA = 0.0002
 """Probability below which a division of all rows is firm; that of a cluster must be
 smaller, by its share of the rows."""
 _NO_LINKS = 0.01
@@ -81,9 +81,7 @@ def measure_cuts(
         n_rows, n_parted = len(first) + len(second), min(len(first), len(second))
         tested, alpha = None, CUT_ALPHA * n_rows / len(labels)
         if n_parted > MIN_ROWS * max(1, n_rows / MAX_ROWS):
-            tested = measure_separation(
-                X, first, second, metric=metric, alpha=alpha, random_state=n
-            )
+            tested = measure_separation(X, first, second, metric=metric, random_state=n)
         is_firm = tested is not None and tested.p < alpha
         yield Cut(n, n_parted, resolution, expected, is_firm, tested)
         before = now

@@ -14,8 +14,8 @@ from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 ASK, LOOKING = "Are these two one group?", "Looking at what lies between them …"
 TIP = (
     "Tests whether points are missing where the two meet in the data, next to what any "
-    "single group has there. Two groups may still be two samples, or ends of a bent "
-    "development."
+    "single group has there. Two groups may still be two samples, or ends of a curved "
+    "development. Points of other clusters do not count: they may fill a gap."
 )
 
 
