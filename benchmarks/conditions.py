@@ -4,10 +4,11 @@ Three tables, or those named by ``--tables``.  *Simulated*: cells of donors, 40 
 genes changed 4-fold; genes with an adjusted p-value below 0.05, and how many of the
 first 40 are changed ones.  *No difference*: the same without changed genes; how many
 draws have any gene, and the share of p-values below 0.05.  *Monocytes* of ifnb:
-untreated ones against those treated with interferon-beta; the file names no donors, so that four are made of each condition at
-random, each with effects of its own, by thinning of counts (after seqgendiff, Gerard,
-BMC Bioinformatics 21, 206, 2020).  What is right there is said by the cells that were
-not used, and by genes known to be switched on by interferon.
+untreated ones against those treated with interferon-beta; the file names no donors, so
+that four are made of each condition at random, each with effects of its own, by
+thinning of counts (after seqgendiff, Gerard, BMC Bioinformatics 21, 206, 2020).  What
+is right there is said by the cells that were not used, and by genes known to be
+switched on by interferon.
 
 ``--peers`` also asks pydeseq2 (``pip install pydeseq2``) in the first ``--peer_draws``
 draws.  It has one table more, *cell types*: each type of ifnb with 200 cells or more of
