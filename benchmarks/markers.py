@@ -29,7 +29,7 @@ from shared import arguments, median, report, timed
 TABLES = ("seconds", "rare genes", "clusters")
 TESTS = {
     "Wilcoxon": {"method": "wilcoxon"},
-    "Wilcoxon, ties corrected": {"method": "wilcoxon", "tie_correct": True},
+    "Wilcoxon, with ties": {"method": "wilcoxon", "tie_correct": True},
     "t-test": {"method": "t-test"},
 }
 FIGURES = ("scores", "logfoldchanges", "pvals", "pvals_adj")

@@ -250,6 +250,8 @@ def markers_are_sorted_and_copied_as_a_table(person, named_genes, qtbot):
     click_heading(1)
     changes = list(map(float, column(1)))
     assert changes == sorted(changes)
+    headings = [view.horizontalHeaderItem(place).text() for place in (1, 3)]
+    assert headings == ["log2\nFC\u2009▲", "In"]
     at = view.visualItemRect(view.item(0, 1)).center()
     QTest.mouseClick(view.viewport(), LEFT, pos=at)
     assert person.session.look.color_by == column(0)[0]

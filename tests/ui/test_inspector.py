@@ -436,7 +436,7 @@ def test_two_conditions_are_compared_and_saved(
     assert pane.result.names[0] == session.dataset.profile_names[2]
     assert len(save(pane).read_text().splitlines()) == 6
     uncorrected = pane.result.pvals
-    choose(pane.test, "Wilcoxon, ties corrected")
+    choose(pane.test, "Wilcoxon, with ties")
     qtbot.waitUntil(lambda: pane.compared.groups.tie_correct)
     assert (pane.result.pvals <= uncorrected).all()
     save(pane)

@@ -63,13 +63,13 @@ AGAINST_TIP = (
 )
 TESTS: dict[str, dict[str, Any]] = {
     "Wilcoxon": {"method": "wilcoxon"},
-    "Wilcoxon, ties corrected": {"method": "wilcoxon", "tie_correct": True},
+    "Wilcoxon, with ties": {"method": "wilcoxon", "tie_correct": True},
     "t-test": {"method": "t-test"},
 }
 """Fields of a :class:`ShownComparison` that make a test, by the title of the test."""
 TEST_TIP = (
-    "The test, as in scanpy. Without correction for ties, p-values are too large where "
-    "most values are 0."
+    "The test, as in scanpy. Without the correction for ties (equal values), p-values "
+    "are too large where most values are 0."
 )
 N_LISTED = 20
 """Markers in the table; the volcano plot and the file have all of the markers."""

@@ -221,10 +221,11 @@ class Table(QTableWidget):
         head.setResizeContentsPrecision(0)  # fits the visible rows only, which is fast
         head.setMinimumSectionSize(36)
         head.setHighlightSections(False)
+        # Numbers are narrower than some headings; names need the room.
+        first, *others = (column.title for column in columns)
+        self._titles = [first, *(title.replace(" ", "\n") for title in others)]
         for section, column in enumerate(columns):
-            # Numbers are narrower than some headings; names need the room.
-            title = column.title.replace(" ", "\n") if section else column.title
-            heading = QTableWidgetItem(title)
+            heading = QTableWidgetItem(self._titles[section])
             heading.setToolTip(column.tip)
             heading.setTextAlignment(_RIGHT if section else _LEFT)
             self.setHorizontalHeaderItem(section, heading)
@@ -240,6 +241,7 @@ class Table(QTableWidget):
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         head.setSortIndicatorClearable(True)  # a third click restores the frame's order
         head.sortIndicatorChanged.connect(self._on_sort_indicator_changed)
+        self._mark_sorted_heading()
         self.itemSelectionChanged.connect(self._on_selection_changed)
 
     def set_theme(self, colors: ThemeColors) -> None:
@@ -261,7 +263,8 @@ class Table(QTableWidget):
 
     def set_first_heading(self, title: str) -> None:
         """Replace the heading of the first column."""
-        self.horizontalHeaderItem(0).setText(title)
+        self._titles[0] = title
+        self._mark_sorted_heading()
 
     def rows_with_keys(self, keys: Iterable[Any]) -> list[int]:
         """Return the row numbers that have these keys, from top to bottom.
@@ -303,7 +306,20 @@ class Table(QTableWidget):
     def _on_sort_indicator_changed(self, *event: object) -> None:
         """Commit what is being typed to its row, then sort by the new heading."""
         self.close_open_editor(commits=True)
+        self._mark_sorted_heading()
         self._refill_rows()
+
+    def _mark_sorted_heading(self) -> None:
+        """Add an arrow to the heading that rows are sorted by, down where they fall.
+
+        Qt's own arrow would take room from every column.
+        """
+        head = self.horizontalHeader()
+        falls = head.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
+        for section, title in enumerate(self._titles):
+            is_sorted = section == head.sortIndicatorSection()
+            arrow = ("\u2009▼" if falls else "\u2009▲") if is_sorted else ""
+            self.horizontalHeaderItem(section).setText(title + arrow)
 
     def _refill_rows(self) -> None:
         """Write all rows in the order on show, and restore selection and current row.
@@ -462,9 +478,9 @@ class Table(QTableWidget):
 
         Rows are in the order shown; line breaks and tabs in a cell become spaces.
         """
-        model, n_rows = self.model(), self.rowCount()
+        n_rows = self.rowCount()
         seen = [c for c in range(self.columnCount()) if not self.isColumnHidden(c)]
-        lines = [[model.headerData(c, Qt.Orientation.Horizontal) for c in seen]]
+        lines = [[self._titles[c] for c in seen]]
         lines += [[self.item(r, c).text() for c in seen] for r in range(n_rows)]
         cells = [[" ".join(text.split()) for text in line] for line in lines]
         QApplication.clipboard().setText("\n".join(map("\t".join, cells)))
