@@ -758,7 +758,8 @@ def are_two(
     between them are too small.  So the cells are scored along the line from one group
     to the other, by a discriminant that other cells have taught.  The groups are two if
     more cells are missing where they meet than in any single group with a log-concave
-    density (Gaussian, skewed, flat).  Bent groups fail: the ends of an arc are two.
+    density (Gaussian, skewed, flat).  Cells of neither group count where they lie
+    between the two.  Bent groups fail: the ends of an arc are two.
 
     Parameters
     ----------
@@ -786,8 +787,8 @@ def are_two(
     if (first & second).any():
         raise InputError("Some cells are in both groups: leave them out of one.")
     X, metric = _read_space_and_metric(adata, use_rep, adata.uns.get(KEY, {}))
-    rows = np.flatnonzero(first), np.flatnonzero(second)
-    return measure_separation(X, *rows, metric=metric)
+    *rows, others = map(np.flatnonzero, (first, second, ~(first | second)))
+    return measure_separation(X, *rows, others=others, metric=metric)
 
 
 def suggest_names(

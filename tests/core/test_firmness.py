@@ -120,6 +120,21 @@ def test_what_lies_between_two_groups_is_told(sizes, between, begins):
     assert other.depth == pytest.approx(told.depth, abs=0.15)
 
 
+def test_other_clusters_fill_a_neck_and_leave_a_gap():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random((3_000, 2)) - 0.5, rng.normal(0, 0.1, (3_000, 3))])
+    is_glass = np.abs(X[:, 0]) < 0.15 + np.abs(X[:, 1])  # an hourglass in a square
+    above, below, beside = (
+        np.flatnonzero(each)
+        for each in (is_glass & (X[:, 1] > 0), is_glass & (X[:, 1] < 0), ~is_glass)
+    )
+    assert measure_separation(X, above, below).is_firm
+    assert not measure_separation(X, above, below, others=beside).is_firm
+    X[above, 1] += 0.3  # a gap, which those beside do not reach
+    X[beside, 0] += 3 * np.sign(X[beside, 0])
+    assert measure_separation(X, above, below, others=beside).is_firm
+
+
 def test_one_column_and_rows_far_from_0_are_compared():
     X, of = rows_of((150, 60))
     one, other = np.flatnonzero(of == 0), np.flatnonzero(of == 1)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.quality import dataset_and_settings_of_map
@@ -102,12 +104,13 @@ def make_separation_job(
         )
     X, metric = dataset.X, session.map_settings.metric
     first, second = (clustering.rows_in_cluster(cluster) for cluster in clusters)
+    others = np.setdiff1d(np.arange(X.shape[0]), np.concatenate([first, second]))
 
     def find() -> Any:
         """Measure the separation, holding the lock of all computing."""
         from napari_embedding_game.core.inspect.separation import measure_separation
 
         with COMPUTING:
-            return measure_separation(X, first, second, metric=metric)
+            return measure_separation(X, first, second, others=others, metric=metric)
 
     return find

@@ -81,7 +81,10 @@ def measure_cuts(
         n_rows, n_parted = len(first) + len(second), min(len(first), len(second))
         tested, alpha = None, CUT_ALPHA * n_rows / len(labels)
         if n_parted > MIN_ROWS * max(1, n_rows / MAX_ROWS):
-            tested = measure_separation(X, first, second, metric=metric, random_state=n)
+            others = np.flatnonzero(~(left | right)[labels])
+            tested = measure_separation(
+                X, first, second, others=others, metric=metric, random_state=n
+            )
         is_firm = tested is not None and tested.p < alpha
         yield Cut(n, n_parted, resolution, expected, is_firm, tested)
         before = now

@@ -64,7 +64,7 @@ def fit_log_concave(counts: NDArray[np.integer]) -> FloatArray:
 
 
 def find_emptiest_interval(
-    counts: NDArray[np.integer],
+    counts: NDArray[np.integer] | FloatArray,
     expected: FloatArray,
     begin: int,
     end: int,

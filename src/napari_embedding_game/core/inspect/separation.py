@@ -5,12 +5,19 @@ from one group to the other, by a discriminant that was learned from other rows.
 both groups together have a log-concave density, as single Gaussian, skewed or flat
 groups have, then so have the scores.  The two are one group unless more rows are
 missing where they meet, next to the closest log-concave histogram, than are missing
-anywhere in samples of that histogram.  Bent groups are not log-concave: the ends of an
-arc count as two groups.  ``docs/believing.md`` has the figures.
+anywhere in samples of that histogram.
+
+Two clusters together seldom are a convex part of a density: others may take the place
+beside a neck where they meet.  So rows of other clusters count as rows that are there,
+in a convex region around the two.
+
+Bent groups are not log-concave: the ends of an arc count as two groups.
+``docs/statistics.md`` has the figures.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, expm1
 from typing import Any
@@ -40,6 +47,10 @@ are at 0 and 1."""
 _FEW_SAMPLES, _CLEARLY_ONE, _SAMPLES = 5, 0.25, 20
 """Samples of the fitted histogram after which a p above this probability ends them, and
 the most of all: of 20 p is known to 22 %."""
+_REGION = 0.5
+"""Share of the rows of the two groups that are inside."""
+_AT_ONCE = 20_000
+"""Rows of other clusters whose columns are held at once."""
 _LEAST_RANGE = 1e-6
 """Range of the scores below which they count as the same."""
 
@@ -95,6 +106,7 @@ def measure_separation(
     first: NDArray[np.integer],
     second: NDArray[np.integer],
     *,
+    others: NDArray[np.integer] | None = None,
     metric: str = "euclidean",
     random_state: int = 0,
 ) -> Separation:
@@ -102,6 +114,8 @@ def measure_separation(
 
     - ``first``, ``second``: row numbers of the groups, (m,) and (n,).  Above
       ``MAX_ROWS`` in all, rows are drawn at random, in proportion to the groups.
+    - ``others``: row numbers (k,) of all other clusters, of which the same share is
+      drawn.  Those near the line between the two groups fill the place between them.
     - ``metric``: for "cosine" and "correlation" rows are brought to the same length,
       for the latter less their mean; for any other, rows are compared as they are.
 
@@ -121,33 +135,82 @@ def measure_separation(
     pairs = zip(groups, counts, strict=True)
     sampled = np.concatenate([rng.choice(rows, n, replace=False) for rows, n in pairs])
     is_second = np.arange(len(sampled)) >= counts[0]
+    of_others = np.empty(0)
     with use_one_blas_thread():
-        points = _to_columns(X[sampled], metric)
+        points, to_columns = _to_columns(X[sampled], metric)
         scores = _score_along_line(points, is_second, rng)
-    if scores is None:
-        return Separation(1.0, 0.0, False)
-    p, depth = _test_scores(scores, is_second, rng)
+        if scores is None:
+            return Separation(1.0, 0.0, False)
+        if others is not None and len(others):
+            drawn = rng.choice(others, round(share * len(others)), replace=False)
+            region = _Region(points, is_second)
+            chunks = np.split(drawn, range(_AT_ONCE, len(drawn), _AT_ONCE))
+            of_others = np.concatenate(
+                [region.locate_inside(to_columns(X[rows])) for rows in chunks]
+            )
+    p, depth = _test_scores(scores, is_second, of_others, rng)
     return Separation(p, depth, p < ALPHA and _has_gap(scores, is_second))
 
 
-def _to_columns(rows: Any, metric: str) -> FloatArray:
-    """Return rows as centred numbers, (m, C).
+def _to_columns(rows: Any, metric: str) -> tuple[FloatArray, Callable[[Any], Any]]:
+    """Return rows as centred numbers, (m, C), and a function that does it with others.
 
     Of more than ``MAX_COLUMNS`` columns the principal components are returned.  Under
     "cosine" and "correlation" rows are first brought to the same length.
     """
-    if metric in ("cosine", "correlation"):
-        rows = Rows(rows, metric)[:]
-    matrix = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
-    points: FloatArray = matrix.astype(np.float64)
-    points -= points.mean(axis=0)
+
+    def to_numbers(rows: Any) -> FloatArray:
+        """Return rows as an array of float64, of one length where the metric asks."""
+        if metric in ("cosine", "correlation"):
+            rows = Rows(rows, metric)[:]
+        matrix = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+        return np.asarray(matrix, np.float64)
+
+    points = to_numbers(rows)
+    mean = points.mean(axis=0)
+    points = points - mean
     if points.shape[1] <= MAX_COLUMNS:
-        return points
+        return points, lambda others: to_numbers(others) - mean
     from sklearn.decomposition import PCA
 
     n_columns = min(MAX_COLUMNS, len(points) - 1)
     pca = PCA(n_columns, svd_solver="randomized", random_state=0)
-    return np.asarray(pca.fit_transform(points))
+    components = pca.fit_transform(points)
+    return components, lambda others: pca.transform(to_numbers(others) - mean)
+
+
+class _Region:
+    """A convex region: a cylinder around the line through the means of two groups.
+
+    Distances to the line are measured in units of the covariance inside of the groups,
+    shrunk as by Ledoit and Wolf (2004).  The radius holds ``_REGION`` of the rows.
+    """
+
+    def __init__(self, points: FloatArray, is_second: BoolArray) -> None:
+        self._mean = points[~is_second].mean(axis=0)
+        inside = points - self._mean
+        way = inside[is_second].mean(axis=0)
+        inside[is_second] -= way
+        covariance = _shrunk_covariance(inside, way)
+        assert covariance is not None
+        self._whitening = np.linalg.inv(np.linalg.cholesky(covariance)).T
+        self._way = way @ self._whitening
+        self._radius = float(np.quantile(self._measure(points)[0], _REGION))
+
+    def locate_inside(self, points: FloatArray) -> FloatArray:
+        """Return where those of the points (m, C) that are inside are along the line.
+
+        The means of the groups are at 0 and 1.
+        """
+        away, along = self._measure(points)
+        return along[away <= self._radius]
+
+    def _measure(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how far points (m, C) are from the line, and where along it, (m,)."""
+        white = (points - self._mean) @ self._whitening
+        along = white @ self._way / (self._way @ self._way)
+        squares = (white**2).sum(axis=1) - along**2 * (self._way @ self._way)
+        return np.sqrt(np.maximum(squares, 0.0)), along
 
 
 def _score_along_line(
@@ -185,23 +248,38 @@ def _learn_direction(
     covariance inside of the groups is shrunk as by Ledoit and Wolf (2004).  None where
     the means of the groups are the same.
     """
-    from sklearn.covariance import ledoit_wolf
-
     mean, way = first.mean(axis=0), second.mean(axis=0) - first.mean(axis=0)
-    inside = np.vstack([first - mean, second - mean - way])
-    covariance, _ = ledoit_wolf(inside, assume_centered=True)
-    scale = np.trace(covariance) / len(way) + way @ way
-    if not way @ way > 1e-12 * scale:
+    covariance = _shrunk_covariance(np.vstack([first - mean, second - mean - way]), way)
+    if covariance is None:
         return None
-    covariance += 1e-9 * scale * np.eye(len(way))  # where columns are constant
     direction = np.linalg.solve(covariance, way)
     return mean, direction / (direction @ way)
 
 
+def _shrunk_covariance(inside: FloatArray, way: FloatArray) -> FloatArray | None:
+    """Return the covariance (C, C) of rows (m, C) around their means, invertible.
+
+    ``way`` (C,): from one group's mean to the other's.  None where it is 0.
+    """
+    from sklearn.covariance import ledoit_wolf
+
+    covariance: FloatArray = ledoit_wolf(inside, assume_centered=True)[0]
+    scale = np.trace(covariance) / len(way) + way @ way
+    if not way @ way > 1e-12 * scale:
+        return None
+    covariance += 1e-9 * scale * np.eye(len(way))  # where columns are constant
+    return covariance
+
+
 def _test_scores(
-    scores: FloatArray, is_second: BoolArray, rng: np.random.Generator
+    scores: FloatArray,
+    is_second: BoolArray,
+    of_others: FloatArray,
+    rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Return p and the share of missing rows where the groups meet, for scores (m,).
+
+    ``of_others`` (k,): scores of rows of neither group.  They count in 1 only.
 
     1. The evidence is measured that rows are missing at the border of the groups.
     2. The same is measured in samples of the closest log-concave histogram, anywhere
@@ -224,7 +302,9 @@ def _test_scores(
     of_second, _ = np.histogram(scores[is_seen & is_second], _BINS, ends)
     border = _find_border(counts - of_second, of_second, begin, end)
     n, probabilities = int(counts.sum()), fit_log_concave(counts)
-    found = find_emptiest_interval(counts, n * probabilities, begin, end, border)
+    # The region holds a share of the rows; those of others in it stand for all.
+    there = counts + np.histogram(of_others, _BINS, ends)[0] / _REGION
+    found = find_emptiest_interval(there, n * probabilities, begin, end, border)
     chances, p = 0.0, 1.0
     for n_samples in range(1, _SAMPLES + 1):
         sample = rng.multinomial(n, probabilities)

@@ -15,7 +15,7 @@ ASK, LOOKING = "Are these two one group?", "Looking at what lies between them â€
 TIP = (
     "Tests whether points are missing where the two meet in the data, next to what any "
     "single group has there. Two groups may still be two samples, or ends of a curved "
-    "development. Points of other clusters do not count: they may fill a gap."
+    "development. Points of other clusters count where they lie between the two."
 )
 
 
