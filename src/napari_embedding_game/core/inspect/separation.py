@@ -116,6 +116,7 @@ def measure_separation(
       ``MAX_ROWS`` in all, rows are drawn at random, in proportion to the groups.
     - ``others``: row numbers (k,) of all other clusters, of which the same share is
       drawn.  Those near the line between the two groups fill the place between them.
+      They are not asked where rows have more than ``MAX_COLUMNS`` columns.
     - ``metric``: for "cosine" and "correlation" rows are brought to the same length,
       for the latter less their mean; for any other, rows are compared as they are.
 
@@ -141,7 +142,7 @@ def measure_separation(
         scores = _score_along_line(points, is_second, rng)
         if scores is None:
             return Separation(1.0, 0.0, False)
-        if others is not None and len(others):
+        if others is not None and len(others) and to_columns is not None:
             drawn = rng.choice(others, round(share * len(others)), replace=False)
             region = _Region(points, is_second)
             chunks = np.split(drawn, range(_AT_ONCE, len(drawn), _AT_ONCE))
@@ -152,11 +153,14 @@ def measure_separation(
     return Separation(p, depth, p < ALPHA and _has_gap(scores, is_second))
 
 
-def _to_columns(rows: Any, metric: str) -> tuple[FloatArray, Callable[[Any], Any]]:
+def _to_columns(
+    rows: Any, metric: str
+) -> tuple[FloatArray, Callable[[Any], FloatArray] | None]:
     """Return rows as centred numbers, (m, C), and a function that does it with others.
 
-    Of more than ``MAX_COLUMNS`` columns the principal components are returned.  Under
-    "cosine" and "correlation" rows are first brought to the same length.
+    Of more than ``MAX_COLUMNS`` columns the principal components are returned, and None
+    instead of the function: components of some rows do not tell how far others are.
+    Under "cosine" and "correlation" rows are first brought to the same length.
     """
 
     def to_numbers(rows: Any) -> FloatArray:
@@ -175,8 +179,7 @@ def _to_columns(rows: Any, metric: str) -> tuple[FloatArray, Callable[[Any], Any
 
     n_columns = min(MAX_COLUMNS, len(points) - 1)
     pca = PCA(n_columns, svd_solver="randomized", random_state=0)
-    components = pca.fit_transform(points)
-    return components, lambda others: pca.transform(to_numbers(others) - mean)
+    return np.asarray(pca.fit_transform(points)), None
 
 
 class _Region:
