@@ -171,7 +171,8 @@ def test_progress_is_told_and_closing_cancels(monkeypatch):
     ("inside", "outside", "said"),
     [
         (np.arange(10) < 1, None, "chosen group has 1 row,"),
-        (np.arange(10) < 10, None, "compared group has 0 rows"),
+        (np.arange(10) < 9, None, "compared group has 1 row,"),
+        (np.arange(10) < 10, None, "All rows are chosen"),
         (np.arange(10) < 5, np.arange(10) > 3, "1 rows are in both"),
     ],
 )

@@ -263,9 +263,13 @@ def _encode_groups(
 ) -> NDArray[np.int32]:
     """Return the groups as an array of INSIDE, OUTSIDE or -1 for each row, (N,) int32.
 
-    ``outside`` None: all other rows.  InputError: the groups overlap, or a group has
-    fewer than ``MIN_ROWS`` rows.
+    ``outside`` None: all other rows.  InputError: the groups overlap, all rows are
+    inside, or a group has fewer than ``MIN_ROWS`` rows.
     """
+    if outside is None and inside.all():
+        raise InputError(
+            "All rows are chosen, and none is left to compare: choose less."
+        )
     outside = ~inside if outside is None else outside
     assert len(inside) == len(outside) == n_rows
     assert samples is None or len(samples) == n_rows
