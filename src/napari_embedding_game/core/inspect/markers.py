@@ -268,7 +268,7 @@ def _encode_groups(
     """
     if outside is None and inside.all():
         raise InputError(
-            "All rows are chosen, and none is left to compare: choose less."
+            "All rows are chosen, none is left to compare: choose less."
         )
     outside = ~inside if outside is None else outside
     assert len(inside) == len(outside) == n_rows
