@@ -244,11 +244,6 @@ class Person:
             self.wait(lambda: loaded, "the data")
         settle()
 
-    def prepare_again(self) -> None:
-        """Prepare the counts in another way."""
-        with self.loading():
-            self.press(self.dock.data_controls.recipe_panel.apply_button)
-
     def run(self) -> None:
         """Press Run, and watch to the end."""
         self.press(self.dock.run_controls.run_button)
@@ -500,9 +495,11 @@ class Person:
         self.press(fold.button)
 
     def mix_samples(self, column: str) -> None:
-        """Prepare the counts again, with the batches of a column mixed."""
-        self.choose_in(self.dock.data_controls.batches, column)
-        self.prepare_again()
+        """Choose a column whose batches are mixed, and watch the new map to its end."""
+        with self.loading():
+            self.choose_in(self.dock.data_controls.batches, column)
+        self.wait(lambda: self.session.state == "finished", "the end of the run")
+        settle()
 
     def show_mark(self, place: int) -> None:
         """Click on an earlier map, counted from the oldest."""

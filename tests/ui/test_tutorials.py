@@ -126,7 +126,6 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     assert "Batch effect of stim" in person.dock.trust_fold.button.text()
     person.mix_samples("stim")
     assert "Harmony mixed" in person.dock.data_controls.notes.text()
-    person.run()
     person.split_by("stim")
     captions = person.session.view.panels.captions
     assert [name for name, _ in captions] == ["control", "drug"]
