@@ -126,7 +126,9 @@ def holds_layers_or_images(path: Path) -> bool:
                 return file.readline(100).startswith(_HEADINGS_OF_LAYERS)
         if ending == ".npy":
             array = np.load(path, mmap_mode="r")  # the header alone is read
-            is_picture = array.dtype.kind in "bu" and min(array.shape) >= _PICTURE_SIDE
+            is_picture = (
+                array.dtype.kind in ("b", "u") and min(array.shape) >= _PICTURE_SIDE
+            )
             return bool(array.ndim > 2 or is_picture)
         if ending == ".h5":
             import h5py  # 0.2 s

@@ -267,9 +267,7 @@ def _encode_groups(
     inside, or a group has fewer than ``MIN_ROWS`` rows.
     """
     if outside is None and inside.all():
-        raise InputError(
-            "All rows are chosen, none is left to compare: choose less."
-        )
+        raise InputError("All rows are chosen, none is left to compare: choose less.")
     outside = ~inside if outside is None else outside
     assert len(inside) == len(outside) == n_rows
     assert samples is None or len(samples) == n_rows
