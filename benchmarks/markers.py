@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -27,7 +28,7 @@ from napari_embedding_game.core.inspect.markers import (
 from shared import arguments, median, report, timed
 
 TABLES = ("seconds", "rare genes", "clusters")
-TESTS = {
+TESTS: dict[str, dict[str, Any]] = {
     "Wilcoxon": {"method": "wilcoxon"},
     "Wilcoxon, with ties": {"method": "wilcoxon", "tie_correct": True},
     "t-test": {"method": "t-test"},
@@ -124,10 +125,12 @@ def clusters_of_one_group(n_draws: int) -> list[dict[str, object]]:
                 n_found = int((table.pvals_adj < 0.05).sum())
                 found.setdefault((of, name), []).append(n_found)
     told = f"{sum(each.is_firm for each in answers)} of {n_draws}"
-    return [
-        {"cells of one group": of, "test": name, "genes with p adj. < 0.05": str(n)}
+    heading = "genes with p adj. < 0.05"
+    rows: list[dict[str, object]] = [
+        {"cells of one group": of, "test": name, heading: str(n)}
         for (of, name), n in found.items()
-    ] + [{"cells of one group": "called two groups", "test": "", "genes": told}]
+    ]
+    return [*rows, {"cells of one group": "called two groups", heading: told}]
 
 
 def main() -> None:
