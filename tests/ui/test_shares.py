@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui.game_dock import PLOTS
@@ -92,6 +92,12 @@ def test_clusters_are_compared_by_donors_and_colour_the_map(
     assert pane.state.text() == "Not paired: 3 against 3 samples."
     pane.grouping.value = pane.grouping.choices[1]
     qtbot.waitUntil(lambda: [*pane.canvas.plot.groups] == ["B", "T"])
+    heads = pane.table.horizontalHeader()
+    place = QPoint(heads.sectionViewportPosition(2) + 5, heads.height() // 2)
+    QTest.mouseClick(heads.viewport(), LEFT, NONE, place)
+    heading = pane.table.horizontalHeaderItem
+    assert heading(2).text().endswith("▲")
+    assert heading(1).text() == "control /\ndrug"
 
 
 def test_what_cannot_be_told_is_not_told(open_shares, session):

@@ -213,7 +213,7 @@ class MarkersPane(Listener):
         """
         dataset, selection = self._session.dataset, self._session.selection
         self._offer_choices()
-        self.table.set_first_heading(replace_gene_word("Gene", dataset))
+        self.table.set_heading(0, replace_gene_word("Gene", dataset))
         if dataset is None:
             return
         comparison = self._make_comparison()

@@ -312,11 +312,10 @@ class SharesPane(PlotPane):
             self.table.show_frame(pd.DataFrame())
             return
         frame = self._list_groups()
-        self.table.set_first_heading(shown.choice.column or "Cluster")
+        self.table.set_heading(0, shown.choice.column or "Cluster")
         first, second = shown.conditions.levels
-        heading = self.table.horizontalHeaderItem(1)
-        heading.setText(f"{first} /\n{second}")
-        heading.setToolTip(
+        self.table.set_heading(1, f"{first} /\n{second}")
+        self.table.horizontalHeaderItem(1).setToolTip(
             escape_tooltip(f"Mean share in the samples of {first}, and of {second}.")
         )
         tips = {

@@ -66,7 +66,7 @@ class LegendView(QWidget):
         if is_scale:
             self.color_scale.show_scale(coloring)
         elif has_levels:
-            self.level_table.set_first_heading(coloring.title)
+            self.level_table.set_heading(0, coloring.title)
             frame = pd.DataFrame(coloring.levels, columns=["level", "points"])
             self.level_table.show_frame(
                 frame, dict(enumerate(to_hex_colors(coloring.colors)))

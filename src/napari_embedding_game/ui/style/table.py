@@ -261,9 +261,9 @@ class Table(QTableWidget):
         """Whether a cell's editor is open, so that new rows must wait."""
         return self.state() == QTableWidget.State.EditingState
 
-    def set_first_heading(self, title: str) -> None:
-        """Replace the heading of the first column."""
-        self._titles[0] = title
+    def set_heading(self, section: int, title: str) -> None:
+        """Replace the heading of a column, by its number."""
+        self._titles[section] = title
         self._mark_sorted_heading()
 
     def rows_with_keys(self, keys: Iterable[Any]) -> list[int]:
