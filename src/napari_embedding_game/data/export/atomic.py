@@ -10,14 +10,24 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from napari_embedding_game.data.errors import DataError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _RETRY_SECONDS = (0.05, 0.2, 0.8)
 """Seconds between attempts while another program, such as OneDrive, holds the old
 file."""
+
+
+def write_csv(table: pd.DataFrame, path: Path) -> None:
+    """Write the columns of a table, without its index, as :func:`atomic_write` does."""
+    with atomic_write(path) as temporary:
+        table.to_csv(temporary, index=False)
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from qtpy.QtWidgets import QLineEdit
@@ -24,6 +25,7 @@ from napari_embedding_game.session.cluster_expression import (
     iter_cluster_expression,
     list_row_choices,
 )
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import (
     composition_columns,
     percentile_limits,
@@ -47,7 +49,8 @@ SCALED_TIP = "Each gene from its lowest (0) to its highest (1)."
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
 
 
-class PlotGroups(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class PlotGroups:
     """The groups of points that a plot compares."""
 
     point_groups: pd.Categorical
@@ -56,6 +59,19 @@ class PlotGroups(NamedTuple):
     """The column or clusters that define the groups."""
     clusters: tuple[int, ...]
     """Ids of all clusters, in the order of their groups."""
+
+    def select_group(self, session: Session, group: int, is_added: bool) -> None:
+        """Select the points of a group, or the cluster, if it still exists.
+
+        ``group``: index of the group.  With ``is_added`` the group is toggled in the
+        selection.
+        """
+        selection = session.selection
+        if self.choice != CLUSTERS:
+            selection.toggle_points(self.point_groups.codes == group, is_added=is_added)
+        elif session.clusters.find_clusters(self.clusters[group : group + 1]):
+            select = selection.toggle_cluster if is_added else selection.select_cluster
+            select(self.clusters[group])
 
 
 class ExpressionPane(PlotPane):
@@ -248,24 +264,7 @@ class ExpressionPane(PlotPane):
         ``is_added``: whether to add the group to the selection.
         """
         (group, gene), result = self._find_group_and_gene(x, y), self.result
-        if group is not None:
-            self._select_group(group, is_added)
+        if group is not None and self._groups is not None:
+            self._groups.select_group(self._session, group, is_added)
         elif result is not None and gene is not None:
             self._color(result.genes[gene])
-
-    def _select_group(self, group: int, is_added: bool) -> None:
-        """Select the points of a group, or the cluster, if it still exists.
-
-        ``group``: index of the group.  With ``is_added`` the group is toggled in the
-        selection.
-        """
-        selection, groups = self._session.selection, self._groups
-        if groups is None:
-            return
-        if groups.choice != CLUSTERS:
-            selection.toggle_points(
-                groups.point_groups.codes == group, is_added=is_added
-            )
-        elif self._session.clusters.find_clusters(groups.clusters[group : group + 1]):
-            select = selection.toggle_cluster if is_added else selection.select_cluster
-            select(groups.clusters[group])

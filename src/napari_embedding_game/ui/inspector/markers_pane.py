@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from napari_embedding_game.core.inspect.markers import (
     iter_markers,
 )
 from napari_embedding_game.data.columns import count_text, share_text
-from napari_embedding_game.data.export.atomic import atomic_write
+from napari_embedding_game.data.export.atomic import write_csv
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.file.saved_map import ShownComparison
 from napari_embedding_game.session.groups import (
@@ -320,15 +319,8 @@ class MarkersPane(Listener):
         """
         compared = self.compared
         assert compared is not None
-
-        def write(path: Path) -> None:
-            """Write the table of all markers; replace the file once it is complete."""
-            with atomic_write(path) as temporary:
-                compared.markers.frame().to_csv(temporary, index=False)
-
-        message = ask_and_save(
-            self, self._session, "comparison", {".csv": "Table"}, write
-        )
+        kinds, write = {".csv": "Table"}, partial(write_csv, compared.markers.frame())
+        message = ask_and_save(self, self._session, "comparison", kinds, write)
         if message:
             self._session.store_comparison(compared.groups)
             self._show_text(message)

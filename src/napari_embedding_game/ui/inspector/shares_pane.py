@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from qtpy.QtWidgets import QLabel, QToolButton
 
 from napari_embedding_game.core.inspect.shares import MAX_FDR, ShareComparison
 from napari_embedding_game.data.columns import share_text
-from napari_embedding_game.data.export.atomic import atomic_write
+from napari_embedding_game.data.export.atomic import write_csv
 from napari_embedding_game.data.export.plots import SharesPlot
 from napari_embedding_game.data.palette import (
     Colors,
@@ -22,7 +21,6 @@ from napari_embedding_game.data.palette import (
 )
 from napari_embedding_game.session.cluster_expression import (
     CLUSTERS,
-    RowChoice,
     assign_figure_rows,
     list_row_choices,
 )
@@ -36,7 +34,7 @@ from napari_embedding_game.session.shares import (
     make_share_job,
     with_changes,
 )
-from napari_embedding_game.ui.inspector.expression_pane import WAITING
+from napari_embedding_game.ui.inspector.expression_pane import WAITING, PlotGroups
 from napari_embedding_game.ui.inspector.markers_pane import p_text
 from napari_embedding_game.ui.style.coloring import (
     color_by_column,
@@ -100,14 +98,10 @@ COLUMNS = (
 )
 
 
-class ShareGroups(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ShareGroups(PlotGroups):
     """The groups of points whose shares are compared, and what they are compared by."""
 
-    point_groups: pd.Categorical
-    """(n,) the group of each point."""
-    choice: RowChoice
-    clusters: tuple[int, ...]
-    """Ids of all clusters, in the order of their groups."""
     rgba: Colors
     """(K, 4) colours of the groups."""
     conditions: Conditions
@@ -413,18 +407,11 @@ class SharesPane(PlotPane):
 
     def _choose_group(self, group: int, is_added: bool) -> None:
         """Show the dots of a group, and select its points or its cluster on the map."""
-        shown, selection = self._shown, self._session.selection
-        if shown is None:
+        if (shown := self._shown) is None:
             return
         self._chosen = group
         self.canvas.show_plot(self._make_plot(), is_scrolled=True)
-        if shown.choice != CLUSTERS:
-            selection.toggle_points(
-                shown.point_groups.codes == group, is_added=is_added
-            )
-        elif self._session.clusters.find_clusters(shown.clusters[group : group + 1]):
-            select = selection.toggle_cluster if is_added else selection.select_cluster
-            select(shown.clusters[group])
+        shown.select_group(self._session, group, is_added)
 
     # The map and the file
 
@@ -465,13 +452,8 @@ class SharesPane(PlotPane):
         assert result is not None
         assert shown is not None
         table = make_share_table(result, shown.point_groups.categories)
-
-        def write(path: Path) -> None:
-            """Write the table; replace the file once it is complete."""
-            with atomic_write(path) as temporary:
-                table.to_csv(temporary, index=False)
-
-        message = ask_and_save(self, self._session, "shares", {".csv": "Table"}, write)
+        kinds, write = {".csv": "Table"}, partial(write_csv, table)
+        message = ask_and_save(self, self._session, "shares", kinds, write)
         if message:
             self.state.show_text(message)
 
