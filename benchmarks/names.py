@@ -203,7 +203,7 @@ def judge(
     }
 
 
-def compare(cells: Cells, args: argparse.Namespace) -> list[dict[str, Any]]:
+def compare_ways(cells: Cells, args: argparse.Namespace) -> list[dict[str, Any]]:
     """Return a row for each clustering and each way to name clusters."""
     types, rows = read_cell_types(), []
     for clustering, codes in cells.clusterings(() if args.quick else N_CLUSTERS):
@@ -275,7 +275,7 @@ def main() -> None:
             by_chance += chance(cells, 1 if args.quick else 10)
             relatives += left_out(cells)
         else:
-            named += compare(cells, args)
+            named += compare_ways(cells, args)
     if args.chance:
         report("Clusters named by genes whose names are exchanged", by_chance, args)
         report("Suggested where a cluster's own types are not listed", relatives, args)

@@ -580,7 +580,7 @@ def shares_on_map(
     key, at = _require_map_keys(adata, key_added)
     sides, levels = _find_sides(adata, condition, levels)
     names = _require_column(adata, samples).to_numpy()
-    is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
+    is_placed = _find_placed_cells(adata, at)
     _, labels, graph, _ = _find_landmarks(adata, key, at, use_rep)
     changes, text = find_landmark_changes(
         labels, graph, sides[is_placed], names[is_placed], levels
@@ -677,7 +677,7 @@ def stability(
             'it with a start such as init="random" to ask how stable it is.'
         )
     adata = _copy_if_asked(adata, copy)
-    is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
+    is_placed = _find_placed_cells(adata, at)
     X, positions = _find_input_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
     X = X[:, is_placed] if parameters["metric"] == "precomputed" else X
     model = estimator.EmbeddingGame(**estimator.to_parameters(parameters))
@@ -836,11 +836,7 @@ def suggest_names(
         The column has one group only, the values are neither counts nor log1p, the data
         have not two genes of any type, or the table cannot be read.
     """
-    if groupby not in adata.obs:
-        raise InputError(
-            f"obs has no column {groupby!r}: name the one that tells the group of each "
-            "cell."
-        )
+    column = _require_column(adata, groupby)
     if isinstance(markers, Mapping):
         types = [CellType(name, tuple(genes)) for name, genes in markers.items()]
         table_name = "the given lists"
@@ -849,7 +845,7 @@ def suggest_names(
         types, table_name = read_cell_types(path), path.name
     expression, names, ids = read_expression(adata)
     validate_genes(expression, "the AnnData")
-    groups = adata.obs[groupby].astype("category").cat.remove_unused_categories().cat
+    groups = column.astype("category").cat.remove_unused_categories().cat
     found, note = run_to_result(
         iter_suggestions(
             *(expression, names, ids, groups.codes.to_numpy(), len(groups.categories)),
@@ -912,6 +908,12 @@ def _require_map_keys(adata: AnnData, key_added: str | None) -> tuple[str, str]:
     return key, at
 
 
+def _find_placed_cells(adata: AnnData, at: str) -> NDArray[np.bool_]:
+    """Return which cells, (n_obs,), are on the map ``obsm[at]``, not left out."""
+    is_placed: NDArray[np.bool_] = ~np.isnan(adata.obsm[at]).any(axis=1)
+    return is_placed
+
+
 def _find_landmarks(
     adata: AnnData, key: str, at: str, use_rep: str | None
 ) -> tuple[Any, NDArray[np.int32], sparse.csr_matrix, str]:
@@ -921,7 +923,7 @@ def _find_landmarks(
     landmarks (L, L), and the metric of the space.  ``key``, ``at``: keys of the map, as
     :func:`_require_map_keys` returns them.
     """
-    is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
+    is_placed = _find_placed_cells(adata, at)
     X, metric = _read_space_and_metric(adata, use_rep, adata.uns[key])
     X, landmarks = X[is_placed], np.asarray(adata.uns[key]["landmarks"])
     labels = cKDTree(landmarks).query(adata.obsm[at][is_placed])[1].astype(np.int32)

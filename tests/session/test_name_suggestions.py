@@ -82,6 +82,8 @@ def test_a_suggestion_is_of_the_points_it_was_made_for():
     labels = np.array([0, 0, 1, 1, 2], np.int32)
     found = NameSuggestions(labels, {0: one, 1: Suggestion(), 2: one}, "")
     moved = np.array([0, 0, 1, 2, 2], np.int32)
-    assert found.find(0, moved) is one
-    assert found.find(1, moved) is found.find(2, moved) is None
-    assert found.find(3, labels) is found.find(0, labels[:3]) is None
+    assert found.find_suggestion(0, moved) is one
+    assert found.find_suggestion(1, moved) is found.find_suggestion(2, moved) is None
+    assert (
+        found.find_suggestion(3, labels) is found.find_suggestion(0, labels[:3]) is None
+    )

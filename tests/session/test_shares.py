@@ -42,7 +42,7 @@ def test_conditions_are_of_whole_samples_or_are_named_so():
 def test_changes_are_a_column_that_says_what_was_compared():
     dataset = of_six_donors()
     conditions = Conditions("donor", "arm", ("drug", "placebo"))
-    sides = conditions.sides(dataset)
+    sides = conditions.find_sides(dataset)
     np.testing.assert_array_equal(sides == 0, dataset.obs["arm"] == "drug")
     values = np.full(120, np.nan, np.float32)
     changed, name = with_changes(dataset, conditions, values)

@@ -90,11 +90,11 @@ def test_what_changed_is_suggested_again_and_refusals_are_told(
     assert "From mine.csv: 1 type" in window.state.text()
     assert window.table.item(1, 1).text() == "Mine"
     (tmp_path / "mine.csv").write_text("x\n")
-    window.suggest()
+    window.suggest_names()
     qtbot.waitUntil(lambda: not window._jobs.is_busy)
     assert "needs the columns type and gene" in window.state.text()
     assert window.table.cellWidget(1, USE) is None
     session.load(replace(dataset))  # columns that are no genes
     assert window.suggestions is None
-    window.suggest()
+    window.suggest_names()
     assert "There is no map yet" in window.state.text()

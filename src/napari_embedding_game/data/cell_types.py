@@ -98,14 +98,14 @@ def _parse_table(text: str, name: str) -> list[CellType]:
     reader = csv.DictReader(io.StringIO(text), delimiter=separator)
     columns = {str(c).strip().casefold(): c for c in reader.fieldnames or ()}
 
-    def find(names: tuple[str, ...]) -> str:
+    def find_column(names: tuple[str, ...]) -> str:
         """Return the first of these columns that the table has; "" for none."""
         return next((columns[one] for one in names if one in columns), "")
 
-    of_type, of_gene = find(_TYPE_COLUMNS), find(_GENE_COLUMNS)
+    of_type, of_gene = find_column(_TYPE_COLUMNS), find_column(_GENE_COLUMNS)
     if not (of_type and of_gene):
         raise DataError(NOT_A_TABLE.format(name))
-    of_parent, lines = find(_PARENT_COLUMNS), list(reader)
+    of_parent, lines = find_column(_PARENT_COLUMNS), list(reader)
     if canonical := columns.get(_CANONICAL, ""):
         chosen = [line for line in lines if _is_yes(line.get(canonical))]
         lines = chosen or lines

@@ -78,7 +78,9 @@ class NameSuggestions:
     note: str
     """A sentence on the table, and on genes that the data lack."""
 
-    def find(self, cluster: int, labels: NDArray[np.int32]) -> Suggestion | None:
+    def find_suggestion(
+        self, cluster: int, labels: NDArray[np.int32]
+    ) -> Suggestion | None:
         """Return the suggestion for a cluster; None if it has other points by now.
 
         ``labels`` (n,): the present cluster id of each point.
@@ -114,7 +116,7 @@ def make_names_job(
     numbers = list(clustering.by_id)
     codes = label_indices(numbers, clustering.labels)
 
-    def suggest() -> Generator[float, None, NameSuggestions]:
+    def suggest_names() -> Generator[float, None, NameSuggestions]:
         """Yield the share done, and return the suggestions."""
         found, note = yield from iter_suggestions(
             *(dataset.expression, names, ids, codes, len(numbers)),
@@ -124,7 +126,7 @@ def make_names_job(
         by_id = dict(zip(numbers, found, strict=True))
         return NameSuggestions(clustering.labels, by_id, note)
 
-    return suggest
+    return suggest_names
 
 
 def validate_genes(expression: Expression, where: str) -> None:
@@ -236,7 +238,7 @@ def _describe_candidate(
     own, inherited = find_evidence(fits, table, group, chosen)
     kind = types[chosen]
 
-    def describe(genes: NDArray[np.intp]) -> str:
+    def describe_genes(genes: NDArray[np.intp]) -> str:
         """Return the first genes with fold change and share, as a list in words."""
         return ", ".join(
             f"{gene_names[fits.columns[gene]]} "
@@ -246,9 +248,9 @@ def _describe_candidate(
         )
 
     words = f"{len(own)} of {len(kind.genes)} genes high"
-    evidence = f"{words}: {describe(own)}" if len(own) else words
+    evidence = f"{words}: {describe_genes(own)}" if len(own) else words
     if len(inherited):
-        evidence += f". {kind.parent}: {describe(inherited[:2])}"
+        evidence += f". {kind.parent}: {describe_genes(inherited[:2])}"
     return Candidate(
         name=kind.name,
         score=float(fits.scores[group, chosen]),

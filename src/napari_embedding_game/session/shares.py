@@ -44,7 +44,7 @@ class Conditions:
     levels: tuple[str, str]
     """The condition whose shares are compared, and that it is compared with."""
 
-    def sides(self, dataset: Dataset) -> NDArray[np.int64]:
+    def find_sides(self, dataset: Dataset) -> NDArray[np.int64]:
         """Return INSIDE, OUTSIDE, or -1 for neither of the two levels, (n,)."""
         found = to_levels(dataset.obs[self.column]).to_numpy()
         first, second = (found == level for level in self.levels)
@@ -109,18 +109,18 @@ def make_share_job(
     ``groups`` (n,): the group of each point; points of none are not counted.
     """
 
-    def compare() -> ShareComparison:
+    def compare_groups() -> ShareComparison:
         """Compare the shares, holding the lock of all computing."""
         with COMPUTING:
             return compare_shares(
                 np.asarray(groups.codes, np.int64),
                 len(groups.categories),
-                conditions.sides(dataset),
+                conditions.find_sides(dataset),
                 dataset.obs[conditions.samples].to_numpy(),
                 conditions.levels,
             )
 
-    return compare
+    return compare_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,13 +149,13 @@ def make_map_change_job(
         raise DataError("Wait until the map is at rest: its landmarks still move.")
     labels, graph = snapshot.labels, merging.graph
 
-    def find() -> MapChanges:
+    def find_changes() -> MapChanges:
         """Compare the shares, holding the lock of all computing."""
         with COMPUTING:
             changes, refusal = find_landmark_changes(
                 labels,
                 graph,
-                conditions.sides(dataset),
+                conditions.find_sides(dataset),
                 dataset.obs[conditions.samples].to_numpy(),
                 conditions.levels,
             )
@@ -166,7 +166,7 @@ def make_map_change_job(
             refusal=refusal,
         )
 
-    return find
+    return find_changes
 
 
 def with_changes(

@@ -41,6 +41,7 @@ NO_MAP_LAYER = (
 )
 NAME = "Map (Embedding Game)"
 """The title that napari's menu gives the main dock."""
+DOCK_MODULE = "napari_embedding_game.ui.game_dock"
 OPENING, READY = "Opening the Embedding Game ...", "Ready"
 """What napari's status bar says while the dock is imported, and afterwards."""
 
@@ -73,10 +74,10 @@ class MapDock(QWidget):
 
 def find_game_dock(viewer: napari.Viewer) -> GameDock | None:
     """Return the main dock of a viewer's window, shown or hidden, or None."""
-    widgets, dock_class = (
-        viewer.window.dock_widgets.values(),
-        _import_dock_class(viewer),
-    )
+    if DOCK_MODULE not in sys.modules:
+        return None  # no dock has been opened yet
+    dock_class = _import_dock_class(viewer)
+    widgets = viewer.window.dock_widgets.values()
     return next((widget for widget in widgets if isinstance(widget, dock_class)), None)
 
 
@@ -85,7 +86,7 @@ def _import_dock_class(viewer: napari.Viewer) -> type[GameDock]:
 
     The first import takes seconds, so the viewer's status bar says that it has begun.
     """
-    is_imported = "napari_embedding_game.ui.game_dock" in sys.modules
+    is_imported = DOCK_MODULE in sys.modules
     if not is_imported:
         viewer.status = OPENING
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)

@@ -198,17 +198,17 @@ class _Region:
         assert covariance is not None
         self._whitening = np.linalg.inv(np.linalg.cholesky(covariance)).T
         self._way = way @ self._whitening
-        self._radius = float(np.quantile(self._measure(points)[0], _REGION))
+        self._radius = float(np.quantile(self._measure_from_line(points)[0], _REGION))
 
     def locate_inside(self, points: FloatArray) -> FloatArray:
         """Return where those of the points (m, C) that are inside are along the line.
 
         The means of the groups are at 0 and 1.
         """
-        away, along = self._measure(points)
+        away, along = self._measure_from_line(points)
         return along[away <= self._radius]
 
-    def _measure(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _measure_from_line(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return how far points (m, C) are from the line, and where along it, (m,)."""
         white = (points - self._mean) @ self._whitening
         along = white @ self._way / (self._way @ self._way)

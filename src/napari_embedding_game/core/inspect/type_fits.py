@@ -286,12 +286,12 @@ def find_evidence(
     strength = fits.changes[group] * fits.shares[group]
     is_high = fits.is_high()[group]
 
-    def find(type_index: int) -> IntArray:
+    def find_high_genes(type_index: int) -> IntArray:
         """Return the high genes of a type by falling strength."""
         genes = np.searchsorted(fits.columns, np.unique(table.columns[type_index]))
         genes = genes[is_high[genes]]
         return np.asarray(genes[np.argsort(-strength[genes], kind="stable")], np.intp)
 
-    own, parent = find(kind), int(table.parents[kind])
-    inherited = find(parent) if parent >= 0 else own[:0]
+    own, parent = find_high_genes(kind), int(table.parents[kind])
+    inherited = find_high_genes(parent) if parent >= 0 else own[:0]
     return own, inherited[~np.isin(inherited, own)]

@@ -97,7 +97,7 @@ class MapMouse(QObject):
             if has_map and not (is_of_others or self._is_layer_in_edit_mode()):
                 job()
 
-        def unbind() -> None:
+        def unbind_key() -> None:
             """Free the key, unless somebody else has bound it since."""
             bound = viewer.bind_key(key, None)
             if bound is not None and bound is not press:
@@ -105,7 +105,7 @@ class MapMouse(QObject):
 
         with suppress(ValueError):  # the key is taken
             viewer.bind_key(key, press)
-            self._connections.add_cleanup(unbind)
+            self._connections.add_cleanup(unbind_key)
 
     # Gestures: each from the press to the release
 

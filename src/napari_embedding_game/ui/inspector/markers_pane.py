@@ -225,7 +225,7 @@ class MarkersPane(Listener):
             self._clear_comparison("Select two or more points to find their markers.")
             return
 
-        def find() -> Generator[float, None, FinishedComparison]:
+        def find_markers() -> Generator[float, None, FinishedComparison]:
             """Yield the finished share of the comparison, and return the comparison."""
             expression, samples = dataset.expression, comparison.samples
             values, names = expression.values, dataset.profile_names
@@ -241,7 +241,7 @@ class MarkersPane(Listener):
             frame = markers.frame().set_index("names", drop=False)[NAMES]
             return FinishedComparison(markers, comparison, frame, expression.note)
 
-        self._search.submit(find)
+        self._search.submit(find_markers)
 
     # Inside
 

@@ -144,10 +144,12 @@ class NamesWindow(QWidget):
         self.suggestions: NameSuggestions | None = None
         """What was suggested last; None before, and after other data have come."""
         self.setWindowTitle(TITLE)
-        self.table_choice = ChoiceBox(TABLE_TIP, lambda _: self.suggest(), n_letters=24)
+        self.table_choice = ChoiceBox(
+            TABLE_TIP, lambda _: self.suggest_names(), n_letters=24
+        )
         self.table_choice.set_choices([(OWN, OWN_TABLE)])
         self.open_button = push_button("Open a table…", OPEN_TIP, self._ask_for_table)
-        self.again_button = push_button("Suggest again", AGAIN_TIP, self.suggest)
+        self.again_button = push_button("Suggest again", AGAIN_TIP, self.suggest_names)
         self.state, self.table = TextLabel(), NamesTable()
         self.advice = TextLabel(ADVICE)
         head = horizontal_box(self.table_choice, self.open_button, self.again_button)
@@ -174,10 +176,10 @@ class NamesWindow(QWidget):
         self.show()
         self.raise_()
         if not self._are_current():
-            self.suggest()
+            self.suggest_names()
         self._list_rows()
 
-    def suggest(self) -> None:
+    def suggest_names(self) -> None:
         """Suggest names in the background, by the chosen table.
 
         Where nothing can be suggested, a sentence says why.
@@ -197,7 +199,7 @@ class NamesWindow(QWidget):
         A suggestion cannot be used where none fits, where the cluster has that name, or
         where its points have changed since.
         """
-        found = None if cluster is None else self._find(cluster)
+        found = None if cluster is None else self._find_current(cluster)
         if found is None or found.best is None or cluster is None:
             return None
         return None if cluster.name == found.best.name else found
@@ -214,16 +216,18 @@ class NamesWindow(QWidget):
 
     # Inside
 
-    def _find(self, cluster: Cluster) -> Suggestion | None:
+    def _find_current(self, cluster: Cluster) -> Suggestion | None:
         """Return the suggestion for a cluster whose points are the same as then."""
         if self.suggestions is None:
             return None
-        return self.suggestions.find(cluster.id, self._session.clusters.labels)
+        return self.suggestions.find_suggestion(
+            cluster.id, self._session.clusters.labels
+        )
 
     def _are_current(self) -> bool:
         """Return whether each present cluster has a suggestion."""
         return self.suggestions is not None and all(
-            self._find(cluster) is not None
+            self._find_current(cluster) is not None
             for cluster in self._session.clusters.clusters
         )
 
@@ -235,7 +239,7 @@ class NamesWindow(QWidget):
             listed = dict.fromkeys([*self.table_choice.choices, path])
             texts = {one: OWN if one == OWN_TABLE else one.name for one in listed}
             self.table_choice.set_choices(((texts[x], x) for x in listed), path)
-            self.suggest()
+            self.suggest_names()
 
     def _on_names_suggested(self, suggestions: NameSuggestions) -> None:
         """Show suggestions, and a sentence on their table."""
@@ -266,7 +270,7 @@ class NamesWindow(QWidget):
         clusters = session.clusters.clusters if session.snapshot is not None else ()
         rows, has_changed = [], False
         for cluster in clusters:
-            found = self._find(cluster)
+            found = self._find_current(cluster)
             has_changed |= found is None
             best = None if found is None else found.best
             fits = best is not None
@@ -294,7 +298,7 @@ class NamesWindow(QWidget):
         """Return a tooltip for each row: the source, and the second type's evidence."""
         tips = {}
         for cluster in clusters:
-            found, lines = self._find(cluster), []
+            found, lines = self._find_current(cluster), []
             if found is not None and found.best is not None and found.best.source:
                 lines.append(f"Genes of {found.best.name}: {found.best.source}")
             if found is not None and found.second is not None:
@@ -310,7 +314,7 @@ class SuggestedName(QWidget):
         super().__init__()
         self._session, self._window = session, window
         self.text = TextLabel()
-        self.use_button = push_button("Use", USE_TIP, self._use, "link")
+        self.use_button = push_button("Use", USE_TIP, self._use_suggestion, "link")
         self.setLayout(horizontal_box(self.text, self.use_button))
         window.suggestions_changed.connect(self.update_to_selection)
         connections = Connections(self)
@@ -338,7 +342,7 @@ class SuggestedName(QWidget):
         is_one = len(chosen) == 1 and not selection.is_of_points
         return chosen[0] if is_one else None
 
-    def _use(self) -> None:
+    def _use_suggestion(self) -> None:
         """Name the selected cluster as suggested."""
         cluster = self._find_selected_cluster()
         if cluster is not None:

@@ -149,7 +149,7 @@ class SharesPane(PlotPane):
         widgets = self.grouping, self.samples, self.condition, self.first, self.second
         for widget, (name, _) in zip(widgets, boxes, strict=True):
             widget.setAccessibleName(name)
-        self.color_button = push_button(COLOR_TEXT, COLOR_TIP, self._on_color_asked)
+        self.color_button = push_button(COLOR_TEXT, COLOR_TIP, self._on_color_clicked)
         self.table_button = QToolButton()
         self.table_button.setText("Save table…")
         self.table_button.setProperty("role", "edit")
@@ -415,7 +415,7 @@ class SharesPane(PlotPane):
 
     # The map and the file
 
-    def _on_color_asked(self) -> None:
+    def _on_color_clicked(self) -> None:
         """Compare the landmarks in the background, to colour the map by changes."""
         if self._shown is None:
             return

@@ -97,7 +97,7 @@ class Coloring:
     bar: tuple[Colors, NDArray[np.integer]] | None = None
     """Colours (SHADES, 4) and numbers of points (BINS,) over the extent of a scale."""
     shades: Colors | None = None
-    """Colours (SHADES, 4) between the limits of a scale; None for those of viridis."""
+    """Colours (SHADES, 4) between the limits of a scale; None without a scale."""
     find_levels: Callable[[], pd.Categorical | None] = lambda: None
     """Returns the level of each point (N,); None for a scale."""
 
@@ -110,7 +110,7 @@ class Coloring:
         limits, bar = self.limits, self.bar
         if limits is None:
             return PointColors(self.rgba, title, self.find_levels())
-        scale = viridis_shades() if self.shades is None else self.shades
+        scale = self.shades
         if bar is not None and (bar[0][-1] == RED).all():  # the scale has alarms
             scale, limits = bar[0], self.extent
         return PointColors(self.rgba, title, scale=scale, limits=limits)
