@@ -25,6 +25,7 @@ from napari_embedding_game.data.roles import (
     convert_columns_by_role,
     guess_role_unconverted,
 )
+from napari_embedding_game.data.tissue import Tissue
 from napari_embedding_game.data.validation import Matrix
 
 Examples: TypeAlias = Mapping[str, tuple[int, ...]]
@@ -119,6 +120,9 @@ class Dataset:
     """(n_source_rows rows) metadata of all source rows, where it is at hand."""
     source_objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all source rows, if these are objects."""
+    source_tissue: Tissue | None = None
+    """(n_source_rows,) positions of all source rows in tissue, if the source has any.
+    """
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What was done to the source, such as the recipe with all of its numbers."""
     projection: Projection | None = None
@@ -247,6 +251,13 @@ class Dataset:
             return self.source_objects
         return self.source_objects.take(self.kept)
 
+    @cached_property
+    def tissue(self) -> Tissue | None:
+        """Positions of the n rows in tissue; None if the source has no positions."""
+        if self.source_tissue is None or self.kept.all():
+            return self.source_tissue
+        return self.source_tissue.take(self.kept)
+
     def subset(
         self, row_mask: NDArray[np.bool_], reason: str = NOT_ON_THE_MAP
     ) -> Dataset:
@@ -271,7 +282,7 @@ class Dataset:
         usable rows follow it.
         """
         rows = (np.cumsum(self.kept) - 1)[order[self.kept[order]]]
-        objects = self.source_objects
+        objects, tissue = self.source_objects, self.source_tissue
         return replace(
             self,
             **self._take_row_fields(rows),
@@ -279,6 +290,7 @@ class Dataset:
             source_obs_names=self.source_obs_names[order],
             source_obs=None if self.source_obs is None else self.source_obs.iloc[order],
             source_objects=None if objects is None else objects.take(order),
+            source_tissue=None if tissue is None else tissue.take(order),
             quality={name: one[order] for name, one in self.quality.items()},
             left_out={why: one[order] for why, one in self.left_out.items()},
             row_hashes={
@@ -412,7 +424,8 @@ class Dataset:
         """
         n, n_all = self.X.shape[0], self.n_source_rows
         lengths = {"obs": n, "images": n, "source_obs_names": n_all}
-        lengths |= {"source_objects": n_all, "var_names": self.X.shape[1]}
+        lengths |= {"source_objects": n_all, "source_tissue": n_all}
+        lengths["var_names"] = self.X.shape[1]
         lengths["profile_names"] = self.profile.shape[1]
         parts = {one: getattr(self, one) for one in lengths}
         measured = {k: (len(v), lengths[k]) for k, v in parts.items() if v is not None}

@@ -567,7 +567,8 @@ def update_from_reading(old: Dataset, read: Dataset) -> Dataset:
     """Return a dataset as a new reading of its source has it, with its own rows only.
 
     Columns that were added in the program stay.  If the reading lacks some of the rows,
-    or X of these rows has changed, the old dataset is returned with new objects only.
+    or X of these rows has changed, the old dataset is returned with new objects and
+    positions in tissue only.
     """
     if old.space == read.space and read.kept[old.kept].all():
         is_all = np.array_equal(old.kept, read.kept)
@@ -577,7 +578,9 @@ def update_from_reading(old: Dataset, read: Dataset) -> Dataset:
             if how is not None:
                 store_read_result(result, how)
             return result
-    result = replace(old, source_objects=read.source_objects)
+    result = replace(
+        old, source_objects=read.source_objects, source_tissue=read.source_tissue
+    )
     result.known.update(old.known)
     return result
 

@@ -49,6 +49,7 @@ from napari_embedding_game.data.raw_counts import look_like_counts
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.tissue import find_tissue
 from napari_embedding_game.data.validation import (
     Matrix,
     check_shape,
@@ -308,6 +309,7 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs = obs.set_axis(obs.index.astype(str), axis="index")
     obs = obs.set_axis(make_names_unique(obs.columns), axis="columns")
     obs = pd.concat([obs, _read_coordinates(root, where, obs)], axis="columns")
+    tissue = find_tissue(obs, options.roles, spaces.find_position_keys(root))
     yield Stage("Reading the table of genes (var)")
     names = _read_gene_names(source, spaces.get_space_var(root, space))
     yield Stage(f"Reading {space}")
@@ -335,6 +337,7 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         gene_ids=source.gene_ids,
         level_colors=_read_level_colors(obs, source),
         row_hashes=source.row_hashes,
+        source_tissue=tissue,
     )
     all_notes = (*source.notes, *dataset.notes, *note_repeated_row_names(obs.index))
     stored, projection = _read_uns(source, KEY, "projection"), None

@@ -100,7 +100,13 @@ def find_map_keys(root: Any) -> list[str]:
 
     Keys with "spatial" are positions, and are left out as this program's own maps are.
     """
-    return [key for key in find_coordinate_keys(root) if "spatial" not in key.lower()]
+    positions = find_position_keys(root)
+    return [key for key in find_coordinate_keys(root) if key not in positions]
+
+
+def find_position_keys(root: Any) -> list[str]:
+    """Return the keys of ``obsm`` with "spatial" that hold two or three coordinates."""
+    return [key for key in find_coordinate_keys(root) if "spatial" in key.lower()]
 
 
 def find_coordinate_keys(root: Any) -> list[str]:

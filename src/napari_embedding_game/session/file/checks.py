@@ -32,6 +32,7 @@ SHAPES = {
     "PlacedOn": {"placed": "nd", "cells": "md"},
     "StoredRows": {"kept": "a", "X": "nf", "sparse_X": "nf"},
     "Objects": {"label_ids": "a", "areas": "a"},
+    "Tissue": {"positions": "ad"},
     "RecipeResult": {"kept": "a", "X": "pc", "doublet_scores": "a"},
     "Projection": {"mean": "g", "std": "g", "loadings": "gc", "offset": "c"},
     "ClusterState": {"cluster": "n"},

@@ -38,6 +38,7 @@ from napari_embedding_game.data.readers import can_read
 from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.recipe import RecipeResult
 from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.data.tissue import Tissue
 from napari_embedding_game.session.file.h5ad import read_h5ad_rows
 
 MAX_X = 64_000_000
@@ -96,6 +97,9 @@ class StoredRows:
     wherever the numbers are."""
     objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows of the source."""
+    tissue: Tissue | None = None
+    """(n_source_rows,) positions of all rows of the source in tissue; the pictures of
+    its sections only where no file has them."""
     added: Mapping[str, AddedColumns] | None = None
     """How columns were made in the program; None in a file of 0.3."""
     worked_out: pd.DataFrame
@@ -158,6 +162,9 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
     if (for_h5ad or is_stored) and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
     options, result = dataset.read_options, _stored_recipe_result(dataset)
+    tissue = dataset.source_tissue
+    if tissue is not None and not is_stored:
+        tissue = replace(tissue, images={})
     if for_h5ad and (source is None or not h5ad_contains_source(source)):
         # The file has no counts, but what they came to.
         key = find_components_key(dataset)
@@ -176,6 +183,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
         names=tuple(map(str, dataset.obs.index)),
         kept=dataset.kept,
         objects=dataset.source_objects,
+        tissue=tissue,
         added=dict(dataset.added),
         worked_out=dataset.obs[dataset.added_columns],
         prepared=result,
@@ -297,6 +305,7 @@ def to_dataset(rows: StoredRows) -> Dataset:
         missing_reason=reason if X is None else "",
         projection=result.projection if result and X is not None else None,
         source_objects=rows.objects,
+        source_tissue=rows.tissue,
         **{part: getattr(rows, part) for part in same.split()},
     )
     table, usual = rows.worked_out, AddedColumns(kind="map")

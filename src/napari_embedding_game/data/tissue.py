@@ -1,0 +1,92 @@
+"""Positions of rows in tissue, and the pictures below them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.column_names import Role
+
+Unit: TypeAlias = Literal["µm", "pixel", ""]
+"""Unit of positions; "" where it is unknown."""
+
+
+@dataclass(frozen=True, eq=False)
+class TissueImage:
+    """A picture of one section, and where its pixels lie among the positions."""
+
+    pixels: NDArray[Any]
+    """(h, w), (h, w, 3) or (h, w, 4) uint8, or float from 0 to 1."""
+    step: NDArray[np.float64]
+    """(2,) size of a pixel along x and y, in units of the positions."""
+    origin: NDArray[np.float64]
+    """(2,) position (x, y) of the centre of the first pixel."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the pixels are no picture, or lie nowhere."""
+        shape = self.pixels.shape
+        if len(shape) not in (2, 3) or shape[2:] not in ((), (3,), (4,)):
+            raise ValueError(f"a picture has the shape {shape}")
+        places = np.array([self.step, self.origin], np.float64)
+        if places.shape != (2, 2) or not np.isfinite(places).all():
+            raise ValueError(f"a picture lies at {self.origin}")
+        if not (places[0] > 0).all():
+            raise ValueError(f"pixels of a picture are {self.step} large")
+
+
+@dataclass(frozen=True, eq=False)
+class Tissue:
+    """Positions of N rows in tissue, with the pictures of their sections."""
+
+    positions: NDArray[np.float32]
+    """(N, 2) x and y, or (N, 3) x, y and z; y points down. A row without a position is
+    NaN in all columns."""
+    unit: Unit
+    origin: str
+    """Where the positions come from: "obsm['spatial']" or "x_centroid, y_centroid"."""
+    section_column: str = ""
+    """Column of ``obs`` whose levels are the sections (slices, fields, libraries); ""
+    for a single section."""
+    images: Mapping[str, TissueImage] = field(default_factory=dict)
+    """Pictures keyed by the level of their section; "" for the only section."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the positions are not (N, 2) or (N, 3)."""
+        shape = self.positions.shape
+        if len(shape) != 2 or shape[1] not in (2, 3):
+            raise ValueError(f"positions have shape {shape}, expected (N, 2 or 3)")
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.positions)
+
+    def take(self, rows: NDArray[Any]) -> Tissue:
+        """Return the tissue of these rows: indices, or a mask. All pictures stay."""
+        return replace(self, positions=self.positions[rows])
+
+
+def to_tissue_positions(values: Any) -> NDArray[np.float32]:
+    """Return positions (N, 2 or 3) as float32; all NaN where any axis is not finite."""
+    positions = np.array(values, dtype=np.float32, order="C")
+    positions[~np.isfinite(positions).all(axis=1)] = np.nan
+    return positions
+
+
+def find_tissue(
+    obs: pd.DataFrame, chosen_roles: Mapping[str, Role], position_keys: Sequence[str]
+) -> Tissue | None:
+    """Return the positions of the rows of a table in tissue; None without any.
+
+    ``obs`` (N rows): the table, in which the axes of an entry "spatial" of ``obsm`` are
+    the columns "spatial 1", "spatial 2" and so on. ``chosen_roles``: roles that a
+    person chose, by column. ``position_keys``: keys of ``obsm`` with positions.
+    """
+    for key in sorted(position_keys, key=lambda key: (len(key), key)):
+        axes = [f"{key} {i + 1}" for i in range(3) if f"{key} {i + 1}" in obs]
+        return Tissue(to_tissue_positions(obs[axes]), "", f"obsm['{key}']")
+    return None
