@@ -13,6 +13,7 @@ from napari_embedding_game.data.formats.matrices import build_anndata
 from napari_embedding_game.data.palette import scanpy_color_arrays
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.data.tissue import POSITIONS
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -44,7 +45,8 @@ def read(source: str | Path, **options: Any) -> AnnData:
         ``obsm["X_features"]`` is the matrix to embed, (n, D) float32, or float64 where
         float32 would lose differences; the columns of a table are standardised in it.
         ``X`` (n, G) holds the genes, counts as logarithms, or the columns in their own
-        units; ``obs`` is the metadata.  "-1" is appended to the second of two equal row
+        units; ``obs`` is the metadata, and ``obsm["spatial"]`` the positions in tissue,
+        (n, 2 or 3) float32, if the file has any.  "-1" is appended to the second of two equal row
         names.
 
     Raises
@@ -65,7 +67,8 @@ def as_anndata(dataset: Dataset) -> AnnData:
     """Return the kept rows of a dataset as an AnnData.
 
     ``obsm["X_features"]`` is the matrix to embed, ``X`` the profile with counts as
-    log1p, ``obs`` the metadata, ``uns`` the colours of the file. Row names are unique:
+    log1p, ``obs`` the metadata, ``uns`` the colours of the file; positions in tissue,
+    if there are any, are ``obsm["spatial"]``. Row names are unique:
     "-1" is appended to the second of two equal ones, counted over all source rows.
     """
     rows = pd.Index(make_names_unique(dataset.source_obs_names))[dataset.kept]
@@ -73,5 +76,7 @@ def as_anndata(dataset: Dataset) -> AnnData:
     names, ids = dataset.profile_names, dataset.gene_ids
     adata = build_anndata(dataset.expression.values, obs, names, ids)
     adata.obsm[FEATURES] = dataset.X
+    if dataset.tissue is not None:
+        adata.obsm[POSITIONS] = dataset.tissue.positions
     adata.uns |= scanpy_color_arrays(adata.obs, dataset.level_colors)
     return adata

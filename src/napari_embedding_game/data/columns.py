@@ -39,13 +39,15 @@ _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Numbers under these names tell where an object lies, not what it is like: bbox_x0,
 # Centroid X µm, centroid_weighted-0-1, X_centroid, Object Center_0, Location_Center_X,
 # and XM and BX of ImageJ, CenterX_global_px and min_x of transcripts in space.
-_UNIT = r"([_\- .]?\W?([uµμ]m|microns?|px|pixels?)\W?)?"
+_UNIT = r"([_\- .]?\W?([uµμm]m|microns?|px|pixels?)\W?)?"
 _POSITION = re.compile(
     r"(.*[_\- .:])?(bbox|centroid|center|pos(ition)?|bounding ?box ?(min|max)imum)"
     r"( of the object)?([_\- .](weighted|local|min|max))*[_\- .]?"
     r"([xyz]([_\- .]?(min|max|start|end|local|global|\d))?|\d(-\d)*|m(in|ax)[rc]"
     rf"|(?<=[_\- .])t|row|col(umn)?|top|left|bottom|right){_UNIT}"
-    rf"|[xyz]{_UNIT}|[xyz][_\- .](bbox|centroid|center|pos(ition)?)"
+    rf"|[xyz]([_\- .](global|local|slide))?{_UNIT}|sdim[xyz]"
+    r"|[xyz][_\- .](bbox|centroid|center|pos(ition)?)"
+    r"|pxl_(row|col)_in_fullres|array_(row|col)"
     r"|[xyz]m|b[xyz]|(min|max)_[xyz]|(x_)?spatial[_\- .]?\d"
     r"|t|time|frame|pos(ition)?|centroid|(.*[_\- .])?location[_\- .].*",
     re.IGNORECASE,
@@ -194,7 +196,12 @@ def is_id_or_group_column(name: object, values: NDArray[np.float64]) -> bool:
 
 def is_id_or_group_name(name: object) -> bool:
     """Return whether a column name says that its numbers identify or group rows."""
-    return bool(_NAME_OR_GROUP.search(_CAMEL_CASE.sub("_", str(name))))
+    return bool(_NAME_OR_GROUP.search(split_camel_case(str(name))))
+
+
+def split_camel_case(name: str) -> str:
+    """Return a name with "_" between its words, as "Image_Number" of "ImageNumber"."""
+    return _CAMEL_CASE.sub("_", name)
 
 
 def is_own_map_column(name: object) -> bool:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.column_names import Role
+from napari_embedding_game.data.columns import count_text
 
 Unit: TypeAlias = Literal["µm", "pixel", ""]
 """Unit of positions; "" where it is unknown."""
+POSITIONS = "spatial"
+"""Key of ``obsm`` under which scverse's packages keep positions in tissue."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +71,15 @@ class Tissue:
         return replace(self, positions=self.positions[rows])
 
 
-def to_tissue_positions(values: Any) -> NDArray[np.float32]:
-    """Return positions (N, 2 or 3) as float32; all NaN where any axis is not finite."""
-    positions = np.array(values, dtype=np.float32, order="C")
-    positions[~np.isfinite(positions).all(axis=1)] = np.nan
-    return positions
-
-
-def find_tissue(
-    obs: pd.DataFrame, chosen_roles: Mapping[str, Role], position_keys: Sequence[str]
-) -> Tissue | None:
-    """Return the positions of the rows of a table in tissue; None without any.
-
-    ``obs`` (N rows): the table, in which the axes of an entry "spatial" of ``obsm`` are
-    the columns "spatial 1", "spatial 2" and so on. ``chosen_roles``: roles that a
-    person chose, by column. ``position_keys``: keys of ``obsm`` with positions.
-    """
-    for key in sorted(position_keys, key=lambda key: (len(key), key)):
-        axes = [f"{key} {i + 1}" for i in range(3) if f"{key} {i + 1}" in obs]
-        return Tissue(to_tissue_positions(obs[axes]), "", f"obsm['{key}']")
-    return None
+def tissue_text(tissue: Tissue) -> str:
+    """Return a sentence as "Tissue: x, y in pixels, sections by slice, 2 pictures."."""
+    n_known = int(np.isfinite(tissue.positions[:, 0]).sum())
+    unit = {"µm": " in µm", "pixel": " in pixels", "": ""}[tissue.unit]
+    parts = [f"{tissue.origin}{unit}"]
+    if n_known < len(tissue):
+        parts.append(f"{n_known:,} of {len(tissue):,} rows")
+    if tissue.section_column:
+        parts.append(f"sections by {tissue.section_column}")
+    if tissue.images:
+        parts.append(count_text(len(tissue.images), "picture"))
+    return f"Tissue: {', '.join(parts)}."

@@ -39,6 +39,7 @@ from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tenx import read_counts
 from napari_embedding_game.data.identity import Identity, align_rows
 from napari_embedding_game.data.palette import scanpy_color_arrays
+from napari_embedding_game.data.tissue import POSITIONS
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -173,7 +174,7 @@ def _dataset_to_anndata(dataset: Dataset) -> AnnData:
     """Return the profile, metadata and components of all source rows as an AnnData.
 
     Rows left out have no values in the profile. Components are included only if the
-    space is an entry of ``obsm``.
+    space is an entry of ``obsm``, positions in tissue if there are any.
     """
     obs = dataset.source_obs
     if obs is None:
@@ -189,6 +190,8 @@ def _dataset_to_anndata(dataset: Dataset) -> AnnData:
     element = split_space(dataset.space)
     if element is not None and element[0] == "obsm":
         adata.obsm[element[1]] = dataset.expand_to_source_rows(dataset.X)
+    if dataset.source_tissue is not None:
+        adata.obsm[POSITIONS] = dataset.source_tissue.positions
     return adata
 
 

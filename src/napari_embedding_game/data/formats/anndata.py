@@ -35,6 +35,7 @@ from napari_embedding_game.data.expression import (
 )
 from napari_embedding_game.data.formats import spaces, store
 from napari_embedding_game.data.formats.matrices import dataset_from_matrix
+from napari_embedding_game.data.formats.tissue_parts import read_tissue
 from napari_embedding_game.data.gene_names import find_ensembl_ids, gene_display_names
 from napari_embedding_game.data.identity import (
     Identity,
@@ -49,7 +50,6 @@ from napari_embedding_game.data.raw_counts import look_like_counts
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.tissue import find_tissue
 from napari_embedding_game.data.validation import (
     Matrix,
     check_shape,
@@ -309,7 +309,7 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs = obs.set_axis(obs.index.astype(str), axis="index")
     obs = obs.set_axis(make_names_unique(obs.columns), axis="columns")
     obs = pd.concat([obs, _read_coordinates(root, where, obs)], axis="columns")
-    tissue = find_tissue(obs, options.roles, spaces.find_position_keys(root))
+    tissue, tissue_notes = read_tissue(root, obs, where, options, source.path)
     yield Stage("Reading the table of genes (var)")
     names = _read_gene_names(source, spaces.get_space_var(root, space))
     yield Stage(f"Reading {space}")
@@ -330,7 +330,7 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         options,
         name=source.name,
         source=source.path,
-        notes=[*notes, *([DISTANCES_NOTE] if are_pairs else [])],
+        notes=[*notes, *([DISTANCES_NOTE] if are_pairs else []), *tissue_notes],
         profile=X if profile is values else profile,
         profile_names=genes,
         has_expression=profile is not None,
@@ -480,11 +480,9 @@ def _hash_if_numeric(part: str, values: Any) -> RowHashes:
 
 def _read_uns(source: _Source, *keys: str) -> Any:
     """Return the entry of ``uns`` under nested keys; None if any key is missing."""
-    item = source.root.get("uns", {})
-    for key in keys:
-        if not hasattr(item, "keys") or key not in item:
-            return None
-        item = item[key]
+    item = spaces.find_uns_item(source.root, *keys)
+    if item is None:
+        return None
     return store.read_element(item, source.where, f"its {keys[-1]}")
 
 

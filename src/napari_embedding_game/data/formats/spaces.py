@@ -127,6 +127,16 @@ def split_space(space: str) -> tuple[str, str] | None:
     return (match[1], match[2] or match[3]) if match else None
 
 
+def find_uns_item(root: Any, *keys: str) -> Any:
+    """Return the unread entry of ``uns`` under nested keys; None without it."""
+    item = root.get("uns", {})
+    for key in keys:
+        if not hasattr(item, "keys") or key not in item:
+            return None
+        item = item[key]
+    return item
+
+
 def get_space_item(root: Any, space: str) -> Any:
     """Return the matrix of a root that a canonical space names."""
     element = split_space(space)

@@ -24,6 +24,7 @@ from napari_embedding_game.data.gene_names import (
 )
 from napari_embedding_game.data.identity import Part, RowHashes, hash_table_rows
 from napari_embedding_game.data.limits import memory
+from napari_embedding_game.data.positions import find_tissue
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
@@ -196,6 +197,7 @@ def result_from_frame(
         source=source,
         gene_ids=frame.attrs.get(_IDS, {}),
         row_hashes=hash_table_rows(_select_columns_to_hash(frame, numbers)),
+        source_tissue=find_tissue(frame, options.roles, without=by_column),
     )
     return ReadResult(dataset, [usual], list(numbers), is_of_table=True)
 

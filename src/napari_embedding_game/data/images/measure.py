@@ -186,8 +186,10 @@ def dataset_from_measures(
     if metadata is not None:
         obs = pd.concat([metadata.set_axis(obs.index), obs], axis="columns")
     obs = obs.set_axis(dataset.source_obs_names)
+    tissue = dataset.source_tissue
     return replace(
         dataset,
+        source_tissue=None if tissue is None else replace(tissue, unit="pixel"),
         space=f"measures of {name}",
         obs=obs[dataset.kept],
         source_obs=obs,

@@ -19,6 +19,7 @@ from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.roles import roles_text
 from napari_embedding_game.data.spatial_table import find_table_of_layer
+from napari_embedding_game.data.tissue import tissue_text
 from napari_embedding_game.session.sources import (
     AnnDataSource,
     FeaturesSource,
@@ -410,6 +411,8 @@ def _describe_dataset(dataset: Dataset | None) -> str:
     if dataset.has_expression:
         genes = GENES_HOLD[dataset.expression.kind]
         meanings = f"Genes: {genes}. {meanings}".strip()
+    if dataset.tissue is not None:
+        meanings = f"{meanings} {tissue_text(dataset.tissue)}".strip()
     embedded = count_text(len(dataset.obs), dataset.source_row_noun)
     if dataset.is_distances:
         embedded += " by their neighbours"
