@@ -46,8 +46,8 @@ def read(source: str | Path, **options: Any) -> AnnData:
         float32 would lose differences; the columns of a table are standardised in it.
         ``X`` (n, G) holds the genes, counts as logarithms, or the columns in their own
         units; ``obs`` is the metadata, and ``obsm["spatial"]`` the positions in tissue,
-        (n, 2 or 3) float32, if the file has any.  "-1" is appended to the second of two equal row
-        names.
+        (n, 2 or 3) float32, if the file has any.  "-1" is appended to the second of two
+        equal row names.
 
     Raises
     ------

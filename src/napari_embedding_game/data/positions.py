@@ -75,7 +75,7 @@ def find_tissue(
     chosen_roles: Mapping[str, Role],
     *,
     obsm_keys: Sequence[str] = (),
-    section_column: str = "",
+    section_column: str | None = None,
     unit: Unit = "",
     without: Collection[str] = (),
 ) -> Tissue | None:
@@ -93,7 +93,8 @@ def find_tissue(
 
     ``table`` (N rows): metadata; the axes of ``obsm["spatial"]`` are its columns
     "spatial 1", "spatial 2" and so on. ``obsm_keys``: keys of ``obsm`` with positions.
-    ``section_column``: column of the sections if the source says so; "" to look for it.
+    ``section_column``: column of the sections if the source says so, "" if it says that
+    there is a single section; None to look for it by :func:`find_section_column`.
     ``unit``: unit of the entries of ``obsm``. ``without``: columns that are measures.
     """
     names = [str(name) for name in table.columns]
@@ -112,7 +113,9 @@ def find_tissue(
         # Columns beside obsm may tell the unit of its numbers.
         equal = (x for x in found if _are_equal(_read_positions(table, x), positions))
         unit = axes.unit or next((x.unit for x in equal if x.unit), "")
-        column = section_column or find_section_column(table, positions, chosen_roles)
+        column = section_column
+        if column is None:
+            column = find_section_column(table, positions, chosen_roles)
         return Tissue(positions, unit, axes.origin, column)
     return None
 

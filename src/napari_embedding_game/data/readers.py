@@ -17,14 +17,20 @@ from napari_embedding_game.data.formats.anndata import (
     read_file_identity,
 )
 from napari_embedding_game.data.formats.arrays import read_arrays_in_stages
+from napari_embedding_game.data.formats.conversion import (
+    CONVERTERS,
+    find_converter,
+    read_converted_in_stages,
+)
 from napari_embedding_game.data.formats.fcs import ENDING as FCS
 from napari_embedding_game.data.formats.fcs import find_fcs_files, read_fcs_in_stages
+from napari_embedding_game.data.formats.mudata import ENDING as ENDING_OF_MUDATA
+from napari_embedding_game.data.formats.mudata import (
+    read_modality_hashes,
+    read_mudata_in_stages,
+)
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tables import TABLES, read_table_in_stages
-from napari_embedding_game.data.formats.tenx import (
-    find_matrix_files,
-    read_tenx_in_stages,
-)
 from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.images.experiment import measure_folder_in_stages
 from napari_embedding_game.data.images.folder import PAIRING_HINT, has_image_pairs
@@ -36,10 +42,11 @@ _Reader = Callable[..., Stages[ReadResult]]
 
 _READERS: dict[str, _Reader] = {
     ".h5ad": read_anndata_in_stages,
+    ENDING_OF_MUDATA: read_mudata_in_stages,
     FCS: read_fcs_in_stages,
     **dict.fromkeys((".npy", ".npz"), read_arrays_in_stages),
     **dict.fromkeys(TABLES, read_table_in_stages),
-    **dict.fromkeys((".h5", ".mtx", ".mtx.gz"), read_tenx_in_stages),
+    **dict.fromkeys(CONVERTERS, read_converted_in_stages),
 }
 ENDINGS: tuple[str, ...] = tuple(_READERS)
 """Endings of the names of files that can be read."""
@@ -58,9 +65,10 @@ def read_in_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]
     """Read and check a file or folder, in stages.
 
     `path` is a file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or the first
-    table of SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, of .fcs files,
-    or of images with their labels, whose objects are measured. The options are kept
-    with the dataset, but the recipe is not applied: see :func:`~.loader.load`.
+    table of SpatialData), a folder of 10x Genomics (``matrix.mtx``, Visium, Xenium), of
+    .fcs files, or of images with their labels, whose objects are measured. The options
+    are kept with the dataset, but the recipe is not applied: see
+    :func:`~.loader.load`.
 
     Raises DataError with one sentence that names the file and the remedy, also if
     anything but a table is to be transposed.
@@ -79,7 +87,7 @@ def read_row_hashes(
     """Read the parts of a file by which its rows were `known`, and return their hashes.
 
     Parts that are gone, as after reading with other options, are absent from the
-    result. It is empty for files that are neither tables nor AnnData.
+    result. It is empty for files that are neither tables, AnnData nor MuData.
     """
     path = Path(path)
     reader = _find_reader(path)
@@ -88,6 +96,8 @@ def read_row_hashes(
         return tables.read_row_hashes(path, part, options)
     if reader is read_anndata_in_stages:
         return read_file_identity(path, known).row_hashes
+    if reader is read_mudata_in_stages:
+        return read_modality_hashes(path, known)
     return {}
 
 
@@ -164,8 +174,8 @@ def _find_reader(path: Path) -> _Reader:
             return reader
         if path.is_dir():
             raise DataError(
-                f"{path} is a folder: choose a file in it, a .zarr folder, one with a "
-                f"10x matrix.mtx, with .fcs files, or with images and labels. "
+                f"{path} is a folder: choose a file in it, a .zarr folder, one of 10x "
+                f"(matrix.mtx, Visium, Xenium), of .fcs files, or images and labels. "
                 f"{PAIRING_HINT}"
             )
         if not path.is_file():
@@ -182,14 +192,15 @@ def _find_reader(path: Path) -> _Reader:
 def _find_folder_reader(path: Path) -> _Reader | None:
     """Return the reader of a folder; None if no reader can read it, or it is no folder.
 
-    Tried in turn: .zarr, a ``matrix.mtx``, pairs of images and labels, .fcs files.
+    Tried in turn: .zarr; Visium, Xenium or a ``matrix.mtx``; pairs of images and
+    labels; .fcs files.
     """
     if not path.is_dir():
         return None
     if path.name.lower().endswith(FOLDER_ENDINGS) or is_zarr(path):
         return read_anndata_in_stages
-    if find_matrix_files(path):
-        return read_tenx_in_stages
+    if find_converter(path):
+        return read_converted_in_stages
     if has_image_pairs(path):
         return measure_folder_in_stages
     return read_fcs_in_stages if find_fcs_files(path) else None

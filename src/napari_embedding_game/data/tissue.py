@@ -14,7 +14,8 @@ from napari_embedding_game.data.columns import count_text
 Unit: TypeAlias = Literal["µm", "pixel", ""]
 """Unit of positions; "" where it is unknown."""
 POSITIONS = "spatial"
-"""Key of ``obsm`` under which scverse's packages keep positions in tissue."""
+"""Key under which scverse's packages keep positions in ``obsm``, pictures in ``uns``.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,11 +32,10 @@ from napari_embedding_game.data.formats.anndata import (
     read_file_identity,
     read_whole_anndata,
 )
+from napari_embedding_game.data.formats.conversion import CONVERTERS, find_converter
 from napari_embedding_game.data.formats.fcs import find_fcs_files
 from napari_embedding_game.data.formats.matrices import build_anndata
 from napari_embedding_game.data.formats.spaces import split_space
-from napari_embedding_game.data.formats.store import is_zarr
-from napari_embedding_game.data.formats.tenx import read_counts
 from napari_embedding_game.data.identity import Identity, align_rows
 from napari_embedding_game.data.palette import scanpy_color_arrays
 from napari_embedding_game.data.tissue import POSITIONS
@@ -136,13 +135,11 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
         )
     if source is None or not h5ad_contains_source(source):
         write_h5ad(_dataset_to_anndata(dataset), target)
-    elif (is_h5ad := source.name.lower().endswith(".h5ad")) and not has_array_tables(
-        source
-    ):
+    elif source.name.lower().endswith(".h5ad") and not has_array_tables(source):
         shutil.copyfile(source, target)  # copying avoids loading the unchanged parts
     else:
-        is_anndata = is_h5ad or is_zarr(source)
-        adata = read_whole_anndata(source) if is_anndata else read_counts(source)[0]
+        convert = find_converter(source)
+        adata = convert(source)[0] if convert else read_whole_anndata(source)
         write_h5ad(adata, target)
     _add_result_to_file(dataset, result, target)
 
@@ -153,8 +150,8 @@ def h5ad_contains_source(source: Path) -> bool:
     This is so for AnnData, counts and folders but those of .fcs files. Of tables and
     arrays it holds the rows alone.
     """
-    counts = source.name.lower().endswith((".h5ad", ".h5", ".mtx", ".mtx.gz"))
-    return counts or (source.is_dir() and not find_fcs_files(source))
+    is_copied = source.name.lower().endswith((".h5ad", *CONVERTERS))
+    return is_copied or (source.is_dir() and not find_fcs_files(source))
 
 
 def build_result_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:

@@ -112,8 +112,15 @@ def read_anndata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResul
     yield Stage(f"Opening {path.name}")
     with _open_cells_group(path) as (root, notes):
         parts = to_readable_root(root, path)
-        source = _Source(parts, path.name, path.name, path, notes=notes)
-        return (yield from _read_source(source, options))
+        return (yield from read_root_in_stages(parts, path, options, notes))
+
+
+def read_root_in_stages(
+    root: Any, path: Path, options: ReadOptions, notes: Sequence[str] = ()
+) -> Stages[ReadResult]:
+    """Read one space of an open root of a file, in stages; see :mod:`~.spaces`."""
+    source = _Source(root, path.name, path.name, path, notes=notes)
+    return (yield from _read_source(source, options))
 
 
 def read_adata_in_stages(
@@ -309,7 +316,7 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs = obs.set_axis(obs.index.astype(str), axis="index")
     obs = obs.set_axis(make_names_unique(obs.columns), axis="columns")
     obs = pd.concat([obs, _read_coordinates(root, where, obs)], axis="columns")
-    tissue, tissue_notes = read_tissue(root, obs, where, options, source.path)
+    tissue, tissue_notes = read_tissue(root, obs, where, options)
     yield Stage("Reading the table of genes (var)")
     names = _read_gene_names(source, spaces.get_space_var(root, space))
     yield Stage(f"Reading {space}")

@@ -6,7 +6,6 @@ Rows of the stored matrix are genes and columns are cells; it is transposed.
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +16,8 @@ import scipy.sparse as sp
 from napari_embedding_game.data.columns import make_gene_names_unique
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.formats import store
-from napari_embedding_game.data.formats.anndata import read_adata_in_stages
 from napari_embedding_game.data.formats.matrices import build_anndata
 from napari_embedding_game.data.limits.memory import check_fits, read_unpacked
-from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.stages import Stage, Stages
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -33,20 +28,6 @@ _NAME_RATIO = 32  # bytes that short names take in memory for each byte of the f
 
 _Counts = tuple[Any, list[str], pd.DataFrame]
 """The matrix (cells, genes), names of cells, and the ``var`` table as scanpy has it."""
-
-
-def read_tenx_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read the counts of all cells and genes, in stages; the only space is "X".
-
-    `path` is an .h5 file, the folder of ``matrix.mtx``, or that file. Raises DataError
-    if a file is missing, damaged or too large, or another space is requested.
-    """
-    options.choose_space(["X"], path.name)
-    yield Stage(f"Reading {path.name}, which may take a minute")
-    adata, notes = read_counts(path)
-    result = yield from read_adata_in_stages(adata, path.name, options, path)
-    dataset = replace(result.dataset, notes=(*notes, *result.dataset.notes))
-    return replace(result, dataset=dataset)
 
 
 def read_counts(path: Path) -> tuple[AnnData, list[str]]:

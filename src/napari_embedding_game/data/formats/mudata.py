@@ -1,0 +1,129 @@
+"""Read .h5mu files: each modality is an AnnData, whose spaces are those of the file.
+
+The rows are those of the modality. A space is written "rna: obsm['X_pca']".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
+from napari_embedding_game.data.expression import to_dense
+from napari_embedding_game.data.formats import spaces, store
+from napari_embedding_game.data.formats.anndata import (
+    read_root_identity,
+    read_root_in_stages,
+)
+from napari_embedding_game.data.identity import Identity, RowHashes
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.stages import Stage, Stages
+
+ENDING = ".h5mu"
+_FIRST = ("rna", "gex")
+"""Names of the modality that is read by default, where it is there."""
+_MARK = ": "
+"""What is between the name of a modality and that of its space."""
+
+
+def read_mudata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+    """Read one space of one modality of an .h5mu file, in stages.
+
+    By default it is the default space of the modality "rna", else of the first.
+    Columns of ``obs`` and entries of ``obsm`` of the file are added to those of the
+    modality. Raises DataError if the file is damaged or too large, or lacks the space.
+    """
+    yield Stage(f"Opening {path.name}")
+    with _open_modalities(path) as roots:
+        listed = {
+            f"{name}{_MARK}{space}": (name, space)
+            for name, root in roots.items()
+            for space in spaces.list_spaces_default_first(root, f"{path.name}, {name}")
+        }
+        chosen = options.choose_space(list(listed), path.name)
+        name, space = listed[chosen]
+        how = replace(options, space=space)
+        result = yield from read_root_in_stages(roots[name], path, how)
+    hashes = _add_modality(name, result.dataset.row_hashes)
+    dataset = replace(result.dataset, space=chosen, row_hashes=hashes)
+    others = [space for space in listed if space != chosen]
+    return replace(result, dataset=dataset, spaces=[chosen, *others])
+
+
+def read_modality_hashes(path: Path, known: Identity) -> RowHashes:
+    """Return row hashes of the spaces by which rows of a modality were `known`."""
+    name = str(next(iter(known.row_hashes))).partition(_MARK)[0]
+    plain: RowHashes = {
+        str(x).partition(_MARK)[2]: one for x, one in known.row_hashes.items()
+    }
+    with _open_modalities(path) as roots:
+        if name not in roots:
+            return {}
+        found = read_root_identity(
+            roots[name], path.name, replace(known, row_hashes=plain)
+        )
+    return _add_modality(name, found.row_hashes)
+
+
+def _add_modality(name: str, hashes: RowHashes) -> RowHashes:
+    """Return row hashes keyed by the names of spaces with their modality."""
+    return {f"{name}{_MARK}{part}": one for part, one in hashes.items()}
+
+
+@contextmanager
+def _open_modalities(path: Path) -> Iterator[dict[str, Any]]:
+    """Open an .h5mu file and yield the root of each modality, the default first.
+
+    Raises DataError for damage, or if there is no modality; any exception in the block
+    becomes a DataError, too.
+    """
+    with wrap_read_errors(path, f"an {ENDING} file"), store.open_store(path) as file:
+        names = [x for x in file.get("mod", ()) if {"obs", "var"} <= {*file["mod"][x]}]
+        if not names:
+            raise DataError(
+                f"{path.name} holds no modality: write it again with mudata's "
+                "write_h5mu."
+            )
+        ordered = [str(x) for x in np.ravel(file["mod"].attrs.get("mod-order", names))]
+        names = [*(x for x in ordered if x in names), *names]
+        names.sort(key=lambda name: name not in _FIRST)
+        obs = store.read_element(file["obs"], path.name, "its table obs")
+        obs = obs.set_axis(obs.index.astype(str), axis="index")
+        yield {
+            name: _join_modality(file, name, obs, path.name)
+            for name in dict.fromkeys(names)
+        }
+
+
+def _join_modality(
+    file: Any, name: str, obs: pd.DataFrame, where: str
+) -> dict[str, Any]:
+    """Return the root of a modality with the columns and ``obsm`` of the file.
+
+    ``obs``: metadata of all cells of the file. Where its row names are repeated nothing
+    is added.
+    """
+    group = file["mod"][name]
+    own = store.read_element(group["obs"], where, f"the table obs of {name}")
+    own = own.set_axis(own.index.astype(str), axis="index")
+    root = {**group, "obs": own}
+    if not obs.index.is_unique:
+        return root
+    rows = obs.index.get_indexer(own.index)
+    new = [x for x in obs if x not in own and str(x).partition(":")[0] != name]
+    root["obs"] = own.join(obs[new].reindex(own.index))
+    joint = dict(group.get("obsm", {}))
+    for key, item in file.get("obsm", {}).items():
+        # Under the names of modalities are masks of their cells.
+        if key not in joint and key not in file["mod"] and len(np.shape(item)) == 2:
+            values = to_dense(store.read_element(item, where, f"its {key}"))
+            found = np.where(rows[:, None] < 0, np.nan, values[rows].astype(float))
+            joint[key] = found
+    return {**root, "obsm": joint}
