@@ -141,3 +141,24 @@ def test_004_the_energy_of_ee_is_not_convex_in_the_height_of_a_pressured_point()
     assert in_height[0] < 0  # pressured: it falls at first, so it is not convex
     assert energy(heights**2).argmin() > 0
     assert (in_square > 0).all()  # in the squared height it is
+
+
+def test_000_section_4_the_landmarks_alone_can_keep_no_energy(rng):
+    """Max-min is 0: whatever the landmarks, points may run off on one spot."""
+    landmarks = torch.tensor(rng.normal(size=(6, 2)))
+    kernel = KERNELS["cauchy"]
+
+    def energy(points, landmarks):
+        """Eq. 3 with an edge between any two points, and a repulsion of 1."""
+        squared = torch.tensor(cdist(points, points) ** 2)
+        to_landmarks = torch.tensor(cdist(points, landmarks) ** 2)
+        apart = torch.tensor(cdist(landmarks, landmarks) ** 2)
+        repulsion = kernel.value(to_landmarks).sum() ** 2 / kernel.value(apart).sum()
+        return float(ATTRACTIONS["log1p"].value(squared).sum() + repulsion)
+
+    spots = [torch.full((9, 2), float(at), dtype=torch.float64) for at in (0, 9, 9e4)]
+    energies = [energy(spot, landmarks) for spot in spots]
+    assert energies == sorted(energies, reverse=True)
+    assert 0 < energies[-1] < 1e-12
+    # Landmarks that move second stand on the spot: there the energy stays.
+    assert energy(spots[-1], spots[-1][:6]) == pytest.approx(81)

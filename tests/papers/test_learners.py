@@ -138,3 +138,26 @@ def test_gradient_descent_is_a_fenchel_game_and_stays_below_the_bound(n_rounds, 
     away = np.mean(own[1:], axis=0) - least
     assert away @ Q @ away / 2 <= convergence_bound(distance, slope, n_rounds)
     assert convergence_bound(5, 4, 9) == 3 * 4 * 5 / (2 * 3)
+
+
+def test_the_step_of_a_smooth_function_descends_within_its_bound():
+    """Alg. 6 with 1 / (2 L): f(w_T) and f(mean) are within L R^2 / T of the minimum."""
+    rng = np.random.default_rng(3)
+    A, lowest = rng.normal(size=(8, 5)), rng.normal(size=5)
+    C = A.T @ A
+    smoothness, n_rounds = float(np.linalg.eigvalsh(C)[-1]), 60
+
+    def f(w):
+        return float((w - lowest) @ C @ (w - lowest)) / 2
+
+    x = mirror_descent(START, 1 / (2 * smoothness))
+    y = best_response(lambda w: C @ (w - lowest))
+    found = np.array([w for w, _ in play_rounds(x, y, np.ones(n_rounds + 1), "y")])
+    w = START
+    for played in found:  # the game is gradient descent
+        np.testing.assert_allclose(played, w, atol=1e-12)
+        w = w - C @ (w - lowest) / (2 * smoothness)
+    values = [f(w) for w in found]
+    assert values == sorted(values, reverse=True)
+    bound = smoothness * float((START - lowest) @ (START - lowest)) / n_rounds
+    assert max(values[-1], f(found[1:].mean(axis=0))) <= bound
