@@ -6,6 +6,7 @@ import io
 import os
 import threading
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from approved import check
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.inspect.clusters import build_merge_tree
 from napari_embedding_game.core.snapshot import Snapshot, Steer
@@ -96,6 +98,15 @@ def pytest_addoption(parser):
     parser.addoption(
         "--without-torch", action="store_true", help="skip the tests that need torch"
     )
+    parser.addoption(
+        "--approve", action="store_true", help="write the files of tests/approved anew"
+    )
+
+
+@pytest.fixture
+def approve(request):
+    """Compare lines with those of a file of ``tests/approved``, or write these anew."""
+    return partial(check, is_approved=request.config.option.approve)
 
 
 def pytest_configure(config):

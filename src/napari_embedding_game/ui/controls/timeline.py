@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,7 +220,7 @@ class TimelineControls(Listener):
 
 
 def describe_mark(mark: Mark) -> str:
-    """Return a tooltip (HTML) on a mark, of up to six lines.
+    """Return a tooltip on a mark: plain text of up to six lines.
 
     The lines are: title; label, if the mark has a name of its own; time and iterations;
     method and seed; first digits of the map's hash; share of misplaced points, if
@@ -232,15 +231,15 @@ def describe_mark(mark: Mark) -> str:
     when = time.strftime("%H:%M:%S", time.localtime(mark.made_at))
     method, seed = get_method(mark.settings.method).title, mark.settings.random_state
     lines = [
-        f"<b>{escape(mark.title)}</b>",
-        *([escape(mark.label)] if mark.name else []),
+        mark.title,
+        *([mark.label] if mark.name else []),
         f"{when}{after}",
-        f"{escape(method)}, seed {seed}",
+        f"{method}, seed {seed}",
         f"Map {snapshot.map_hash[:4]}: the same digits mean the same map, bit by bit.",
     ]
     if snapshot.stretched_share == snapshot.stretched_share:
         lines.append(f"{share_text(snapshot.stretched_share)} of points misplaced")
-    return "<br>".join(lines)
+    return "\n".join(lines)
 
 
 def render_thumbnail(

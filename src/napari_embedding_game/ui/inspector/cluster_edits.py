@@ -125,13 +125,13 @@ class ClusterEdits(QWidget):
         """Show which edits can be undone and redone, and update the other actions."""
         steps = self._clusters.undo_label, self._clusters.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
-            text = escape_ampersands(wrap_button_text(label, MAX_LETTERS))
-            action.setText(text)
+            action.setText(escape_ampersands(wrap_button_text(label, MAX_LETTERS)))
             action.setToolTip(
                 escape_tooltip(f"{label} ({action.shortcut().toString()})")
             )
             action.setVisible(bool(label))
-        self.undo.setIconText(f"↶  {self.undo.text()}")
+        if steps[0]:  # an action without a text has its icon's
+            self.undo.setIconText(f"↶  {self.undo.text()}")
         self.redo.setIconText("↷  Redo")
         for button in (self.undo_button, self.redo_button):
             button.setVisible(button.defaultAction().isVisible())

@@ -1,0 +1,64 @@
+"""What the program shows and writes, as texts beside the tests.
+
+``check`` compares a text with the file of its name in ``tests/approved``.  After a
+change that is meant, ``pytest --approve`` writes these files anew, and the difference
+is read in git before it is committed.
+"""
+
+import difflib
+from pathlib import Path
+
+import numpy as np
+
+MARKS = ("+++", "---")
+FOLDER = Path(__file__).parent / "approved"
+
+
+def check(name, lines, is_approved=False):
+    """Compare lines with those of tests/approved/NAME.txt, or write these anew."""
+    path = FOLDER / f"{name}.txt"
+    found = [line.rstrip() for line in lines]
+    if is_approved:
+        FOLDER.mkdir(exist_ok=True)
+        path.write_text("\n".join(found) + "\n", encoding="utf-8")
+    known = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    differing = difflib.unified_diff(
+        known, found, "approved", "found", n=2, lineterm=""
+    )
+    told = "\n".join(differing)
+    assert not told, f"if it is meant: pytest --approve\n{told}"
+
+
+def number(value, digits=3):
+    """Return a number with so many digits, without what rounding makes of 0."""
+    value = float(value)
+    if not np.isfinite(value):
+        return str(value)
+    return f"{value:.{digits}g}" if abs(value) > 1e-6 else "0"
+
+
+def numbers(values, digits=3, n=6):
+    """Return the first of many numbers, and the sum and the sum of squares of all."""
+    values = np.ravel(np.asarray(values, float))
+    said = " ".join(number(one, digits) for one in values[:n])
+    if len(values) > n:
+        sums = np.nansum(values), np.nansum(values**2)
+        said += f" ... {number(sums[0], digits)}, {number(sums[1], digits)}"
+    return f"[{said}]"
+
+
+class States:
+    """Lines of what is on show in one state after another.
+
+    Of each state after the first, the lines that came and went.
+    """
+
+    def __init__(self):
+        self.lines, self._before = [], []
+
+    def add(self, title, lines):
+        """Add what is on show now."""
+        changed = difflib.unified_diff(self._before, lines, n=0, lineterm="")
+        kept = [one for one in changed if one[0] in "+-" and one[:3] not in MARKS]
+        self.lines += [f"== {title}", *(kept if self._before else lines)]
+        self._before = lines

@@ -1,0 +1,218 @@
+"""All that the dock shows, state after state, against texts that were approved."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from approved import States
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import ACTIVE_STATES
+from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui.game_dock import PLOTS, SELECTION
+from napari_embedding_game.ui.style.coloring import CLUSTER, STRETCH
+from napari_embedding_game.ui.style.form_widgets import FoldingSection
+from napari_embedding_game.ui.tasks.worker import count_running_workers
+from napari_embedding_game.ui.widgets.plate import PlateWidget
+from napari_embedding_game.ui.widgets.reference import ReferenceWidget
+from napari_embedding_game.ui.widgets.teach import TeachWidget
+from widget_texts import figure_lines, layer_lines, widget_lines
+from worlds import drawn, field, raw_counts, rows
+
+
+@pytest.fixture
+def dataset():
+    """Rows of six donors, treated or not, of three kinds, with a column of each role."""
+    rng = np.random.default_rng(0)
+    donors = np.arange(240) % 6
+    obs = pd.DataFrame(
+        {
+            "kind": pd.Categorical(np.array(["B", "NK", "T"])[np.arange(240) % 3]),
+            "donor": [f"d{one}" for one in donors],
+            "condition": np.where(donors < 3, "drug", "control"),
+            "counts": np.linspace(100.0, 900.5, 240),
+            "x": rng.random(240),
+            "y": rng.random(240),
+        },
+        index=[f"cell{i}" for i in range(240)],
+    )
+    X = rng.gamma(1.0, 1.0, (240, 6))
+    X[:, 0] += 3 * (np.arange(240) < 60)
+    return rows(X, obs=obs, name="cells.csv", var_names=list("abcdef"))
+
+
+def test_the_dock_shows_what_was_approved(
+    approve, dock, qtbot, session, engine, click_run, viewer
+):
+    states, layers = States(), States()
+
+    def look(title, widget=dock):
+        n_games = session.state in ACTIVE_STATES  # a finished one can go on
+        qtbot.waitUntil(lambda: count_running_workers() <= n_games)
+        qtbot.settle()
+        lines = widget_lines(widget)
+        states.add(title, [one for one in lines if "Saved automatically" not in one])
+        layers.add(title, layer_lines(viewer))
+
+    dock.resize(420, 900)
+    dock.show()
+    data = session.dataset
+    session.load(None)
+    look("nothing is open")
+    session.load(data)
+    look("a table is open")
+    dock.method_fold.set_expanded(True)
+    dock.method_controls.more.set_expanded(True)
+    look("its methods")
+    session.settings.method = "tsne"
+    look("another method")
+    session.settings.method = "game"
+    engine.gate.clear()
+    session.pace = 60.0
+    click_run(dock, "preparing")
+    look("preparing")
+    engine.gate.set()
+    qtbot.waitUntil(lambda: session.state == "running")
+    look("running")
+    dock.run_controls.pause_button.click()
+    qtbot.waitUntil(lambda: session.state == "paused")
+    look("paused")
+    dock.run_controls.stop_button.click()
+    qtbot.waitUntil(lambda: session.state == "stopped")
+    look("stopped")
+    session.pace = UNPACED
+    click_run(dock)
+    for fold in dock.findChildren(FoldingSection):
+        fold.set_expanded(True)
+    look("finished")
+    for color in ("kind", "counts", "a", STRETCH):
+        session.look.color_by = color
+        look(f"coloured by {color}")
+    session.look.split_by = "condition"
+    look("split")
+    session.look.split_by, session.look.color_by = "", CLUSTER
+    session.clusters.rename(1, "cells of B")
+    session.clusters.set_note(1, "a note")
+    session.add_mark("mark")
+    look("named")
+    session.selection.select_points(np.arange(5))
+    session.hand.hold_points()
+    look("held")
+    session.hand.release_points()
+    session.selection.clear()
+    session.settings.n_components = 3
+    click_run(dock)
+    look("in space")
+    dock.display_controls.landmarks.setChecked(True)
+    dock.display_controls.names.setChecked(False)
+    look("with landmarks")
+    dock.timeline_controls.begin_comparison(session.timeline.marks[0].number)
+    look("compared")
+    approve("dock", states.lines)
+    approve("layers", layers.lines)
+
+
+def test_selection_and_plots_are_those_approved(
+    approve, inspector, qtbot, session, click_run, dock
+):
+    states, painted, plots = States(), [], inspector.plots
+    dock.resize(420, 900)
+    click_run(dock)
+    details = inspector.details
+    for clusters in ((0,), (0, 1)):
+        session.selection.select_cluster(clusters[0])
+        for one in clusters[1:]:
+            session.selection.toggle_cluster(one)
+        inspector.show(SELECTION)
+        for place in range(details.tabs.count()):
+            if details.tabs.isTabVisible(place):
+                details.tabs.setCurrentIndex(place)
+                qtbot.waitUntil(lambda: details.report is not None)
+                if details.tabs.widget(place) is details.markers:
+                    qtbot.waitUntil(lambda: details.markers.compared is not None)
+                qtbot.settle()
+                states.add(
+                    f"{clusters}, {details.tabs.tabText(place)}", widget_lines(details)
+                )
+    inspector.show(PLOTS)
+    for field, name in ((plots.scatter.across, "x"), (plots.scatter.up, "a")):
+        field.setText(name)
+        field.editingFinished.emit()
+    for place in range(plots.tabs.count()):
+        plots.tabs.setCurrentIndex(place)
+        pane = plots.tabs.currentWidget()
+        qtbot.settle()
+        figure = drawn(qtbot, pane).canvas.figure
+        title = plots.tabs.tabText(place)
+        states.add(title, widget_lines(plots))
+        painted += [f"== {title}", *figure_lines(figure)]
+    approve("selection_and_plots", states.lines)
+    approve("plots", painted)
+
+
+def test_images_counts_and_widgets_are_those_approved(
+    approve, dock, qtbot, viewer, session, load, read_here, tmp_path
+):
+    states, painted = States(), []
+
+    def look(title, widget=dock):
+        qtbot.waitUntil(lambda: count_running_workers() <= 1)
+        qtbot.settle()
+        lines = widget_lines(widget)
+        states.add(title, [one for one in lines if "Saved automatically" not in one])
+
+    dock.resize(420, 900)
+    dock.show()
+    session.load(None)
+    image, labels = field(0, 16, (60, 60))
+    viewer.add_image(image, name="stain")
+    viewer.add_labels(labels, name="nuclei")
+    look("an image and its labels")
+    load(dock.run_controls.run_button.click)
+    qtbot.waitUntil(lambda: session.state == "finished")
+    look("measured")
+    session.selection.select_points(np.arange(3))
+    dock.tabs.setCurrentIndex(SELECTION)
+    qtbot.waitUntil(lambda: dock.selection_tab.report is not None)
+    look("objects are selected")
+    layers = layer_lines(viewer)
+    session.selection.clear()
+    cells = raw_counts(60)
+    cells.X[50:, 0] = 400
+    cells.var_names = ["MT-CO1", *(f"g{i}" for i in range(149))]
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    load(FileSource(tmp_path / "cells.h5ad"))
+    panel = dock.data_controls.recipe_panel
+    panel.fold.set_expanded(True)
+    look("raw counts")
+    for view in range(panel.cells.view.count() - 1):  # the last are doublets
+        panel.cells.view.setCurrentIndex(view)
+        panel.cells.view.activated.emit(view)
+        figure = drawn(qtbot, panel.cells).canvas.figure
+        painted += [f"== {panel.cells.view.itemText(view)}", *figure_lines(figure)]
+    approve("images_and_counts", states.lines)
+    approve("objects", layers)
+    approve("quality", painted)
+
+
+def test_widgets_are_those_approved(approve, dock, qtbot, viewer, session, click_run):
+    states = States()
+    click_run(dock)
+    session.selection.select_cluster(0)
+    for kind in (TeachWidget, PlateWidget, ReferenceWidget):
+        widget = kind(viewer)
+        qtbot.addWidget(widget)
+        widget.show()
+        qtbot.settle()
+        states.add(kind.__name__, widget_lines(widget))
+        if kind is TeachWidget:
+            widget.new_button.click()
+            qtbot.settle()
+            states.add("a class", widget_lines(widget))
+        widget.close()
+    dock.cluster_pane.edits.suggest.trigger()
+    names = dock.cluster_pane.edits.names
+    qtbot.waitUntil(lambda: names.isVisible())
+    qtbot.waitUntil(lambda: count_running_workers() <= 1)
+    qtbot.settle()
+    states.add("names", widget_lines(names))
+    approve("widgets", states.lines)
