@@ -42,8 +42,10 @@ def numbers(values, digits=3, n=6):
     values = np.ravel(np.asarray(values, float))
     said = " ".join(number(one, digits) for one in values[:n])
     if len(values) > n:
-        sums = np.nansum(values), np.nansum(values**2)
-        said += f" ... {number(sums[0], digits)}, {number(sums[1], digits)}"
+        total, squares = np.nansum(values), np.nansum(values**2)
+        is_zero = abs(total) < 1e-5 * np.sqrt(len(values) * squares)
+        said += f" ... {number(0 if is_zero else total, digits)}"
+        said += f", {number(squares, digits)}"
     return f"[{said}]"
 
 
