@@ -21,7 +21,6 @@ from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.run.run import UNPACED
 from worlds import Desk, frames_to, play, read
 
-
 PASSING = ("made_at", "saved_at", "versions", "fingerprint", "key", "energy")
 """Parts of a session file that differ from run to run, or between machines."""
 
@@ -95,8 +94,10 @@ class Diary:
         yield f"  points {chosen.is_of_points}, {chosen.selected_share_by_cluster()}"
         for mark in session.timeline.marks:
             origin = re.sub(r", \d\d:\d\d", "", mark.origin)
-            yield f"mark {mark.number} {mark.title!r} {mark.kind} {mark.parent} {origin}"
-        yield f"  head {session.timeline.state.head}, on show {session.timeline.state.shown}"
+            told = f"{mark.title!r} {mark.kind} {mark.parent} {origin}"
+            yield f"mark {mark.number} {told}"
+        state = session.timeline.state
+        yield f"  head {state.head}, on show {state.shown}"
         view = session.view
         yield f"split {view.split_columns}, side by side {view.is_side_by_side}"
         if view.panels is not None:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from approved import States
+from figure_texts import figure_lines
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import ACTIVE_STATES
 from napari_embedding_game.session.sources import FileSource
@@ -15,13 +16,13 @@ from napari_embedding_game.ui.tasks.worker import count_running_workers
 from napari_embedding_game.ui.widgets.plate import PlateWidget
 from napari_embedding_game.ui.widgets.reference import ReferenceWidget
 from napari_embedding_game.ui.widgets.teach import TeachWidget
-from widget_texts import figure_lines, layer_lines, widget_lines
+from widget_texts import layer_lines, widget_lines
 from worlds import drawn, field, raw_counts, rows
 
 
 @pytest.fixture
 def dataset():
-    """Rows of six donors, treated or not, of three kinds, with a column of each role."""
+    """Rows of six donors, treated or not, and of three kinds."""
     rng = np.random.default_rng(0)
     donors = np.arange(240) % 6
     obs = pd.DataFrame(
@@ -134,9 +135,9 @@ def test_selection_and_plots_are_those_approved(
                     f"{clusters}, {details.tabs.tabText(place)}", widget_lines(details)
                 )
     inspector.show(PLOTS)
-    for field, name in ((plots.scatter.across, "x"), (plots.scatter.up, "a")):
-        field.setText(name)
-        field.editingFinished.emit()
+    for axis, name in ((plots.scatter.across, "x"), (plots.scatter.up, "a")):
+        axis.setText(name)
+        axis.editingFinished.emit()
     for place in range(plots.tabs.count()):
         plots.tabs.setCurrentIndex(place)
         pane = plots.tabs.currentWidget()
