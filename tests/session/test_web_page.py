@@ -8,15 +8,20 @@ import re
 import shutil
 from contextlib import contextmanager
 
+import anndata
+import matplotlib.image
 import numpy as np
 import pandas as pd
 import pytest
 from anndata import AnnData
+from scipy import sparse
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.session import web_page
 from napari_embedding_game.session.web_page import write_web_page
+from napari_embedding_game.session.web_page_genes import encode_values
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 SCRIPT = "<script>window.broken = 1</script>"
@@ -110,8 +115,10 @@ def _columns(path):
     return {one["name"]: one for one in _content(path)["columns"]}
 
 
-def _names(path):
-    return list(_columns(path))
+def _highest(path, gene):
+    """Return the highest value of a gene on a page."""
+    genes = _content(path)["genes"]
+    return genes["highs"][genes["names"].index(gene)]
 
 
 def _lasso(page, left, right):
@@ -150,11 +157,11 @@ def test_a_page_tells_what_is_in_a_map(opened):
     names = download.value.path().read_text().split()
     assert names == [f"cell-{i}" for i in range(40, 60)]
 
-    page.locator("#legend li").nth(1).click()
+    page.get_by_label("Show right").click()
     _says(page, "Click on a point, or draw a loop with Lasso.")
     _lasso(page, 0.01, 0.99)
     _says(page, "40 of 40 selected")
-    page.locator("#legend li").nth(1).click()
+    page.get_by_label("Show right").click()
 
     page.locator("#search").fill("cell-7")
     _says(page, "1 of 60 selected")
@@ -182,6 +189,7 @@ def test_a_point_shows_who_it_is(opened):
     row = int(re.search(r"cell-(\d+)", card.inner_text())[1])
     assert f"depth\t{10_000 + 37 * row:,}" in card.inner_text()
     assert page.locator("#limits").inner_text().split() == ["10,000", "12,183"]
+    assert page.locator("#unit").inner_text() == 'Column "depth" of the data.'
     assert SCRIPT in card.inner_text()
     page.mouse.down()
     page.mouse.up()
@@ -194,7 +202,7 @@ def test_a_search_never_leaves_another_gene_under_its_name(opened):
     page.locator("#numbers").wait_for()
     assert page.locator("#unit").inner_text().startswith("Expression: counts")
     page.locator("#search").fill("GNLY")
-    page.get_by_text("“GNLY” is not on this page").wait_for()
+    page.get_by_text("“GNLY” is not on this page, which has 3 of 3 genes.").wait_for()
     assert column.input_value() == "group"
 
     page.locator("#search").fill("cd8a")
@@ -202,7 +210,7 @@ def test_a_search_never_leaves_another_gene_under_its_name(opened):
     column.select_option("depth")
     page.locator("#limits").get_by_text("12,183").wait_for()
     assert page.locator("#search").input_value() == ""
-    assert page.locator("#unit").inner_text() == ""
+    assert "Expression" not in page.locator("#unit").inner_text()
     page.locator("#search").fill("right")  # a group of a column that is not on show
     _says(page, "20 of 60 selected")
     assert page.locator("#found").inner_text() == "In group: right."
@@ -252,6 +260,148 @@ def test_fingers_move_the_map_and_draw_loops(on_phone):
     _says(page, "Click on a point, or draw a loop with Lasso.")
 
 
+@pytest.fixture
+def own_map(cells):
+    """Return a map of this program: 600 cells, of which 30 are misplaced."""
+    rng = np.random.default_rng(1)
+    many = anndata.concat([cells] * 10, index_unique="-", uns_merge="first")
+    is_right = (many.obs["group"] == "right").to_numpy()
+    # CD8A in the last cells of the right group alone: gaps of more than 255 rows.
+    many.X[:, 1] = 0
+    many.X[np.flatnonzero(is_right)[-4:], 1] = 1_000
+    many.X[:, 0] = 10
+    many.obsm["X_pca"] = rng.normal(size=(600, 4)) + 40 * is_right[:, None]
+    many.obsm["X_embedding_game"] = many.obsm["X_pca"][:, :2]
+    many.obs["embedding_game_stretch"] = np.where(np.arange(600) % 20, 1.0, 9.0)
+    many.obs["sample"] = np.where(np.arange(600) % 3, "treated, a", "control")
+    record = {"space": "obsm['X_pca']", "has_expression": True}
+    many.uns["embedding_game"] = {"input": record, "parameters": {}}
+    return many
+
+
+def test_a_page_says_what_to_believe_and_what_groups_are_made_of(
+    browser, own_map, tmp_path
+):
+    target = tmp_path / "map.html"
+    write_web_page(own_map, target)
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page.goto(target.as_uri())
+    page.wait_for_selector("body[data-ready=yes]")
+    trust = page.locator("#trust").inner_text()
+    assert re.match(r"Trustworthy 8\d% · 5.0% misplaced", trust)
+    assert "distances between far groups mean little" in trust
+    page.get_by_role("button", name="Show", exact=True).click()
+    assert page.locator("#legend li").all_inner_texts()[0] == "misplaced\n30"
+    page.get_by_role("button", name="misplaced", exact=True).click()
+    _says(page, "30 of 600 selected")
+
+    page.get_by_text("Composition").click()
+    assert page.locator("#parts").input_value() == "sample"
+    _says(page, "How much of each sample is selected.")
+    bars = page.locator("#bars .bar")
+    shares = [f"selected {share:.1f}%" for share in (5.0, 5.0)]
+    said = [bars.nth(i).get_attribute("aria-label") for i in range(2)]
+    assert said == [f"control, 200 points: {shares[0]}",
+                    f"treated, a, 400 points: {shares[1]}"]  # fmt: skip
+
+    page.locator("#dotplot").click()
+    expected = np.log1p(own_map.X / own_map.X.sum(axis=1, keepdims=True) * 1e4)[:, 1]
+    of_group = expected[(own_map.obs["group"] == "right").to_numpy()]
+    page.locator("#dot-genes").fill("cd8a, GNLY")
+    page.locator("#dot-genes").press("Enter")
+    text = f"CD8A in right: mean {of_group.mean():.3g}, 2.0% above 0"
+    assert text in page.locator("#plot circle title").all_text_contents()
+    assert "Not on this page: GNLY." in page.locator("#dots-note").inner_text()
+    page.close()
+
+
+def test_keys_and_a_link_reach_what_the_mouse_does(opened):
+    page = opened
+    canvas = page.get_by_role("application", name="Map of 60 points")
+    canvas.focus()
+    for key in ("ArrowRight", "+", "+"):
+        page.keyboard.press(key)
+    page.get_by_label("Show right").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")  # the name of the first group
+    _says(page, "40 of 40 selected")
+    page.locator("#named").press("Enter")
+    page.wait_for_function("location.hash.includes('names=0')")
+    address = page.evaluate("location.href")
+    hidden, view = ("hide=right", "view=")
+    assert hidden in address
+    assert view in address
+    page.keyboard.press("Tab")  # to Whole map
+    page.keyboard.press("Enter")
+    page.wait_for_function("!location.hash.includes('view=')")
+
+    page.evaluate("address => { location.hash = address.split('#')[1]; }", address)
+    page.wait_for_function("!document.querySelectorAll('#legend input')[1].checked")
+    assert page.locator("#labels").is_hidden()
+    page.wait_for_timeout(300)  # in which a view would be noted
+    assert page.evaluate("location.href") == address
+
+
+def test_a_picture_has_the_legend_of_the_page(opened, tmp_path):
+    page = opened
+    assert page.locator("#labels span").all_inner_texts() == [SCRIPT, "right"]
+    with page.expect_download() as download:
+        page.locator("#picture").click()
+    download.value.save_as(tmp_path / "map.png")
+    picture = matplotlib.image.imread(tmp_path / "map.png")
+    legend = picture[:, -240:]
+    is_red = (legend[..., :3] == [1, 0, 0]).all(axis=-1)
+    map_is_red = (picture[:, :-240, :3] == [1, 0, 0]).all(axis=-1)
+    assert is_red.sum() > 40
+    assert map_is_red.any()
+
+
+def test_values_of_genes_come_back():
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=1_000) * (rng.random(1_000) < 0.004)
+    values[[5, 999]] = np.nan, 8.0
+    for case in (values, np.abs(values), np.zeros(7)):
+        (low, high), (gaps, steps) = encode_values(case, 31)
+        back, row, stored = np.full(len(case), low), -1, iter(steps)
+        for gap in gaps:
+            row += gap + (gap < 255)
+            if gap < 255:
+                step = next(stored)
+                back[row] = np.nan if step == 255 else low + step / 31 * (high - low)
+        assert np.array_equal(np.isnan(back), np.isnan(case))
+        np.testing.assert_allclose(back, case, atol=(high - low) / 31)
+
+
+def test_genes_stay_within_the_size_of_a_page(tmp_path, monkeypatch):
+    """Of many cells, genes are known of a part; all genes of few are there."""
+    rng = np.random.default_rng(0)
+    X = sparse.csr_matrix(rng.poisson(0.4, (4_000, 300)).astype(np.float32))
+    names = pd.DataFrame(index=[f"g{i}" for i in range(300)])
+    obs = pd.DataFrame({"group": rng.choice([*"ab"], 4_000)})
+    adata = AnnData(X, obs.set_axis([f"c{i}" for i in range(4_000)]), names)
+    adata.obsm["X_umap"] = rng.normal(size=(4_000, 2))
+    adata.var["highly_variable"] = np.arange(300) >= 280
+    target = tmp_path / "map.html"
+    write_web_page(adata, target, basis="X_umap")
+    genes, whole = _content(target)["genes"], target.stat().st_size
+    assert len(genes["names"]) == 300
+    assert (genes["n_rows"], genes["n_steps"]) == (4_000, 254)
+
+    monkeypatch.setattr(web_page, "MIN_GENE_BYTES", 0)
+    monkeypatch.setattr(web_page, "MAX_BYTES", whole - 500_000)
+    write_web_page(adata, target, basis="X_umap")
+    page = _content(target)
+    genes = page["genes"]
+    assert target.stat().st_size <= whole - 500_000
+    assert genes["n_steps"] == 31
+    assert 1_000 <= genes["n_rows"] < 4_000
+    assert len(genes["names"]) > 150
+    n_leading = len({name for names in page["markers"].values() for name in names})
+    variable = {f"g{i}" for i in range(280, 300)}
+    assert variable <= {*genes["names"][: n_leading + 20]}
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
@@ -282,7 +432,7 @@ def test_genes_of_one_name_are_written(tmp_path, cells):
     ids = [f"ENSG{i:011d}" for i in range(3)]
     cells.var = pd.DataFrame({"feature_name": cells.var_names}, ids)
     write_web_page(cells, tmp_path / "map.html", basis="X_umap")
-    assert {"CD8A", "CD8A-1"} < {*_names(tmp_path / "map.html")}
+    assert {"CD8A", "CD8A-1"} < {*_content(tmp_path / "map.html")["genes"]["names"]}
     cells.X = None
     write_web_page(cells, tmp_path / "map.html", basis="X_umap")
 
@@ -292,17 +442,16 @@ def test_each_column_and_gene_has_a_name_of_its_own(tmp_path, cells):
     for name in ("embedding_game_cluster", "cluster", "CD8A"):
         cells.obs[name] = pd.Categorical(rng.choice([*"ab"], 60))
     write_web_page(cells, tmp_path / "map.html", basis="X_umap", genes=["CD8A"])
-    assert _names(tmp_path / "map.html") == [
-        *("map_cluster", "group", "depth", "cluster", "CD8A (column)", "CD8A")
-    ]
+    names = ["map_cluster", "group", "depth", "cluster", "CD8A (column)"]
+    assert [*_columns(tmp_path / "map.html")] == names
 
 
 @pytest.mark.parametrize("has_expression", [True, False])
 def test_whole_numbers_of_a_table_are_no_counts(tmp_path, cells, has_expression):
     cells.uns["embedding_game"] = {"input": {"has_expression": has_expression}}
     write_web_page(cells, tmp_path / "map.html", basis="X_umap", genes=["CD8A"])
-    limits = f'"limits": [0.0, {cells.X[:, 1].max()}]'.encode()
-    assert (limits in _payload(tmp_path / "map.html")) is not has_expression
+    is_raw = _highest(tmp_path / "map.html", "CD8A") == cells.X[:, 1].max()
+    assert is_raw is not has_expression
 
 
 def test_the_command_line_writes_a_page(tmp_path, cells, command_line):
@@ -315,7 +464,7 @@ def test_the_command_line_writes_a_page(tmp_path, cells, command_line):
     text = files[1].read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert SCRIPT not in text
-    assert _columns(files[1])["CD8A"]["limits"][1] == pytest.approx(most)  # as ln
+    assert _highest(files[1], "CD8A") == pytest.approx(most, rel=1e-5)  # as ln
 
 
 def test_a_page_has_the_genes_of_the_window(tmp_path, cells, command_line):
@@ -331,7 +480,7 @@ def test_a_page_has_the_genes_of_the_window(tmp_path, cells, command_line):
     done = command_line("export", *files, *options)
     assert done.exit_code == 0, done.output
     page = _content(files[1])
-    assert page["columns"][-1]["limits"] == pytest.approx([0, most[2]])
+    assert _highest(files[1], "MS4A1") == pytest.approx(most[2], rel=1e-5)
     assert page["unit"] == "Expression: log1p of the file, as it is."
     said = tmp_path / "said.html"
     write_web_page(cells, said, basis="X_umap", gene_kind="values")

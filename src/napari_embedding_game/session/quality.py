@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ONLY_AT_REST = "Pause or stop the game to compare two maps."
 MAX_COLUMNS = 20
 """Most columns of groups that are compared with the map."""
+DOUBTFUL = 0.8
+"""Trustworthiness below which a map is to be doubted."""
 FOLLOWED = 0.5
 """Agreement of the map with a column of samples from which a warning is given."""
 

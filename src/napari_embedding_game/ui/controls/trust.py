@@ -12,6 +12,7 @@ from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
+    DOUBTFUL,
     find_sample_effect_column,
     make_quality_job,
 )
@@ -37,8 +38,6 @@ MIN_OUTSIDE_SHARE = 0.01
 """Share of points outside the largest connected part from which on a warning shows."""
 MAX_COLUMNS = 3
 """Columns of groups that the note names at most."""
-DOUBTFUL = 0.8
-"""Trustworthiness below which the line has the colour of a warning."""
 FIGURES = {
     "neighbors_kept": (
         "Neighbours kept",

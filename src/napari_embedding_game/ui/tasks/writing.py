@@ -215,7 +215,11 @@ def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
                         dataset.expand_to_source_rows(snapshot.embedding, np.nan)
                     )
         adata = build_result_anndata(dataset, result)
-        more = {"gene_kind": dataset.gene_kind}
+        if dataset.projection is not None:  # the genes of *Prepare* come first
+            genes = dataset.projection.genes
+            adata.var["highly_variable"] = adata.var_names.isin(genes)
+        data = dataset.expand_to_source_rows(dataset.X)
+        more = {"gene_kind": dataset.gene_kind, "data": data}
         write_web_page(adata, path, frames=frames, title=dataset.name, **more)
 
     return write
