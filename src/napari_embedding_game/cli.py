@@ -198,8 +198,8 @@ def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
     """
     add = parser.add_argument
     add("source", type=Path, metavar="INPUT",
-        help="File or folder: .h5ad, .zarr, 10x, .fcs, .csv, .tsv, .parquet, .npy, "
-        ".npz.")  # fmt: skip
+        help="File or folder: .h5ad, .h5mu, .zarr, 10x, Visium, Xenium, .loom, .rds, "
+        ".fcs, .csv, .tsv, .parquet, .npy, .npz.")  # fmt: skip
     add("-o", "--out", type=Path, required=True,
         help="Result: .h5ad, or .csv for a table; .zarr with --reference.")  # fmt: skip
     add("--space", help="What to embed: X_pca, X, an array, or columns a,b,c.")

@@ -59,9 +59,11 @@ def test_one_button_is_to_be_pressed_next_and_does_all_that_is_needed(
 
 def test_a_file_is_dropped_on_the_dock(load, dock, tmp_path, qtbot):
     path = tmp_path / "cells.csv"
-    path.write_text("a,b\n" + "\n".join(f"{i},{i % 3}" for i in range(20)))
+    lines = (f"{i},{i % 3},{20 - i},{i}" for i in range(20))
+    path.write_text("a,b,y_centroid,x_centroid\n" + "\n".join(lines))
     load(lambda: drop(dock, path))
     assert dock.data_controls.title.text() == "cells.csv"
+    assert "Tissue: x_centroid, y_centroid in µm." in dock.data_controls.summary.text()
     drop(dock, tmp_path / "absent.csv")
     qtbot.waitUntil(lambda: "absent.csv" in dock.data_controls.trouble.text())
     drop(dock, tmp_path / "earlier.zip")

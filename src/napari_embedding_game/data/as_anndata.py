@@ -30,8 +30,9 @@ def read(source: str | Path, **options: Any) -> AnnData:
     Parameters
     ----------
     source : str or Path
-        A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad file, a .zarr
-        folder, counts of 10x, cytometry (.fcs), a folder of images with labels; or the
+        A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad, .h5mu, .loom or
+        .rds file, a .zarr folder, counts of 10x, a folder of Visium or Xenium,
+        cytometry (.fcs), a folder of images with labels; or the
         name of a sample: "digits" or "pbmc".
     **options
         Options of :class:`~.read_options.ReadOptions`, such as ``space="X_pca"``,

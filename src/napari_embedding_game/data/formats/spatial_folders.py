@@ -134,8 +134,9 @@ def _read_library(folder: Path) -> dict[str, Any]:
     if kind is None or not scales.is_file():
         raise DataError(f"{folder.name} has no picture with {scales.name}.")
     with wrap_read_errors(names[kind], "a picture"):
-        check_picture_size(imageio.improps(names[kind]).shape)
-        pixels = imageio.imread(names[kind])
+        content = read_unpacked(names[kind])  # imageio leaves a damaged file open
+        check_picture_size(imageio.improps(content).shape)
+        pixels = imageio.imread(content)
     with wrap_read_errors(scales, "a list of scale factors"):
         factors = {k: float(x) for k, x in json.loads(scales.read_bytes()).items()}
     return {"images": {kind: pixels}, "scalefactors": factors}

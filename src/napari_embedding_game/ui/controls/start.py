@@ -24,7 +24,7 @@ from napari_embedding_game.ui.tasks.reading import ReadingTask
 
 MAX_RECENT_MAPS = 5
 FOLDER_TIP = (
-    "A .zarr, a 10x matrix, .fcs files, or images, each with its labels beside it "
+    "A .zarr, 10x (matrix, Visium, Xenium), .fcs, or images with labels beside them "
     "(_labels, _masks) or in labels/."
 )
 LAYER_TIP = "Load the measurements or the AnnData of the selected layer."
@@ -39,7 +39,7 @@ class StartPanel(QWidget):
     ) -> None:
         super().__init__()
         self._reading = reading
-        tip = "Load .h5ad, .zarr, 10x counts, .fcs, .csv, .parquet, .npy or .npz."
+        tip = f"Load {', '.join(ENDINGS)}."
         self.open_button = push_button("Open…", tip)
         self.layer_button = push_button("From layer", LAYER_TIP, load_selected_layer)
         self.sample_button = push_button("Sample", "Example data.")
