@@ -168,22 +168,22 @@ def mudata(tmp_path, counts):
 def test_a_space_of_a_modality(mudata, counts, spaces):
     path, proteins, factors = mudata
     assert spaces(path) == [
-        *("rna: obsm['X_mofa']", "rna: obsm['spatial']", "rna: X"),
-        *("prot: obsm['X_mofa']", "prot: X"),
+        *("obsm['X_mofa'] of rna", "obsm['spatial'] of rna", "X of rna"),
+        *("obsm['X_mofa'] of prot", "X of prot"),
     ]
-    genes = read(path, space="rna: X")
+    genes = read(path, space="X of rna")
     np.testing.assert_array_equal(genes.X, counts)
     assert [*genes.obs] == ["n", "donor", "spatial 1", "spatial 2"]
     np.testing.assert_allclose(genes.tissue.positions, EXPECTED)
-    other = read(path, space="prot: obsm['X_mofa']")
+    other = read(path, space="obsm['X_mofa'] of prot")
     assert other.obs.index.equals(proteins.obs_names)
     np.testing.assert_allclose(other.X, factors[::-1][:20], rtol=1e-6)
     np.testing.assert_array_equal(other.profile, proteins.X)
     assert other.obs["donor"].tolist() == (["e", "d"] * N)[:20]
-    known = Identity.from_dataset(read(path, space="prot: X"))
+    known = Identity.from_dataset(read(path, space="X of prot"))
     found = read_row_hashes(path, known, ReadOptions())
     align_rows(known, Identity(other.source_obs_names, found), path.name)
-    with pytest.raises(DataError, match="choose one of rna: obsm"):
+    with pytest.raises(DataError, match="choose one of obsm"):
         read(path, space="X_umap")
 
 

@@ -266,7 +266,7 @@ def _open_cells_group(path: Path) -> Iterator[tuple[Any, list[str]]]:
         if "obs" not in root or "var" not in root:
             raise DataError(
                 f"{path.name} is a file without cells (obs) and genes (var): write it "
-                "with AnnData's write_h5ad or write_zarr."
+                "with AnnData's write_h5ad or write_zarr, or open images in napari."
             )
         yield root, notes
 

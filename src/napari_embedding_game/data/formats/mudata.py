@@ -1,6 +1,6 @@
 """Read .h5mu files: each modality is an AnnData, whose spaces are those of the file.
 
-The rows are those of the modality. A space is written "rna: obsm['X_pca']".
+The rows are those of the modality. A space is written "obsm['X_pca'] of rna".
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ from napari_embedding_game.data.stages import Stage, Stages
 ENDING = ".h5mu"
 _FIRST = ("rna", "gex")
 """Names of the modality that is read by default, where it is there."""
-_MARK = ": "
-"""What is between the name of a modality and that of its space."""
 
 
 def read_mudata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -43,7 +41,7 @@ def read_mudata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
     yield Stage(f"Opening {path.name}")
     with _open_modalities(path) as roots:
         listed = {
-            f"{name}{_MARK}{space}": (name, space)
+            f"{space}{spaces.OF}{name}": (name, space)
             for name, root in roots.items()
             for space in spaces.list_spaces_default_first(root, f"{path.name}, {name}")
         }
@@ -59,9 +57,9 @@ def read_mudata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
 
 def read_modality_hashes(path: Path, known: Identity) -> RowHashes:
     """Return row hashes of the spaces by which rows of a modality were `known`."""
-    name = str(next(iter(known.row_hashes))).partition(_MARK)[0]
+    name = str(next(iter(known.row_hashes))).rpartition(spaces.OF)[2]
     plain: RowHashes = {
-        str(x).partition(_MARK)[2]: one for x, one in known.row_hashes.items()
+        str(x).rpartition(spaces.OF)[0]: one for x, one in known.row_hashes.items()
     }
     with _open_modalities(path) as roots:
         if name not in roots:
@@ -74,7 +72,7 @@ def read_modality_hashes(path: Path, known: Identity) -> RowHashes:
 
 def _add_modality(name: str, hashes: RowHashes) -> RowHashes:
     """Return row hashes keyed by the names of spaces with their modality."""
-    return {f"{name}{_MARK}{part}": one for part, one in hashes.items()}
+    return {f"{part}{spaces.OF}{name}": one for part, one in hashes.items()}
 
 
 @contextmanager

@@ -122,7 +122,8 @@ def _build(
     found = {name: _to_csr(item) for name, item in layers.items()}
     n = len(obs)
     usable = {k: x for k, x in found.items() if x is not None and x.shape[0] == n}
-    genes = genes or [f"gene {i + 1}" for i in range(max([0, *(_widths(usable))]))]
+    n_genes = max([0, *(x.shape[1] for x in usable.values())])
+    genes = genes or [f"gene {i + 1}" for i in range(n_genes)]
     usable = {k: x for k, x in usable.items() if x.shape[1] == len(genes)}
     if not usable:
         kinds = {name: _class_name(item) for name, item in layers.items()}
@@ -135,10 +136,6 @@ def _build(
     if counts is not None and (counts != usable[name]).nnz:
         adata.layers["counts"] = counts
     return adata
-
-
-def _widths(matrices: Mapping[str, Any]) -> list[int]:
-    return [int(one.shape[1]) for one in matrices.values()]
 
 
 def _to_csr(item: Any) -> sp.csr_matrix | None:

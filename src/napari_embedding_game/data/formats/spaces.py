@@ -25,6 +25,9 @@ _DISTANCES = re.compile(r"(^|_)distances$")
 """Keys of ``obsp`` under which scanpy keeps the distances of its ``pp.neighbors``."""
 # Maps and positions are no measurements and are never embedded by default.
 _NOT_MEASURED = re.compile(r"^(X_embedding_game|X_umap|X_tsne|.*spatial.*)$", re.I)
+OF = " of "
+"""Text between a space and its modality, as in "obsm['X_pca'] of rna"."""
+_WITH_MODALITY = re.compile(rf"^(X|{RAW}|\w+\[.+\]){OF}[^\]]+$")
 _SPELLED_SPACE = re.compile(r"""^(obsm|layers|obsp)(?:\[['"](.+)['"]\]|/(.+))$""")
 
 
@@ -67,7 +70,7 @@ def choose_space(root: Any, space: str | None, where: str) -> str:
     ``space``: "X", "raw", ``obsm['X_pca']``, ``obsm/X_pca``, or a key alone, which is
     sought in ``obsm``, ``layers`` and ``obsp``; None for the default: ``X_pca``, else
     the first measured entry of ``obsm`` with more than three columns, else ``X``, else
-    any space.
+    any space. A modality behind the name is ignored.
 
     Raises DataError if there is no such space, or none at all.
     """
@@ -83,7 +86,7 @@ def choose_space(root: Any, space: str | None, where: str) -> str:
         }
         wide = [f"obsm['{key}']" for key, width in measured.items() if width > 3]
         candidates = ["obsm['X_pca']", *wide, "X", *spaces]
-    elif element := split_space(space):
+    elif element := split_space(space := _WITH_MODALITY.sub(r"\1", space)):
         candidates = ["{}['{}']".format(*element)]
     else:
         candidates = [space, *(f"{g}['{space}']" for g in ("obsm", "layers", "obsp"))]
@@ -119,11 +122,11 @@ def find_coordinate_keys(root: Any) -> list[str]:
 
 
 def split_space(space: str) -> tuple[str, str] | None:
-    """Split ``obsm['X_pca']`` or ``obsm/X_pca`` into group and key.
+    """Split ``obsm['X_pca']`` or ``obsm/X_pca`` into group and key, without a modality.
 
     Returns None for another name, such as ``X``.
     """
-    match = _SPELLED_SPACE.match(space)
+    match = _SPELLED_SPACE.match(_WITH_MODALITY.sub(r"\1", space))
     return (match[1], match[2] or match[3]) if match else None
 
 
