@@ -5,10 +5,23 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
-Role: TypeAlias = Literal["samples", "groups", "numbers", "positions", "ids", "texts"]
-"""Use of a metadata column: to group rows, as numbers, or neither."""
+Role: TypeAlias = Literal[
+    "samples", "groups", "numbers", "positions", "times", "tracks", "ids", "texts"
+]
+"""Use of a metadata column: to group rows, as numbers, to follow an object through
+time, or neither."""
 TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
 """Names of columns that hold a text or word for each row."""
+_TRACK = re.compile(
+    r"(spot|cell|object|nucleus)?track(id|number|label|index)?|trackobjectslabel\d*"
+    r"|(particle|trajectory)(id)?"
+)
+_TIME = re.compile(
+    r"(metadata|position|spot)?(t|frame|timepoint|timeindex|timestep"
+    r"|frame(no|number|index|id)|time(s|sec|seconds|min|minutes|h|hours|ms)?)"
+)
+"""Names without case and separators; as TrackMate, Imaris, CellProfiler, ilastik,
+trackpy and napari write them."""
 # fmt: off
 SAMPLE_WORDS = frozenset({
     "batch", "sample", "donor", "patient", "subject", "individual",
@@ -18,7 +31,7 @@ SAMPLE_WORDS = frozenset({
     "lab", "technology", "tech", "protocol", "platform", "assay",
     "chemistry", "day", "date", "time", "timepoint", "experiment",
     "field", "image", "orig", "ident", "cohort", "channel", "pool",
-    "source", "rep",
+    "source", "rep", "movie", "video",
 })
 KIND_WORDS = frozenset({
     "type", "celltype", "class", "subclass", "label", "annotation",
@@ -49,6 +62,19 @@ def is_measure_name(column: str) -> bool:
     False if the name has a word of samples, too.
     """
     return bool(_split_words(column) & MEASURE_WORDS) and not is_sample_name(column)
+
+
+def is_track_name(column: str) -> bool:
+    """Return whether a column name is one of tracks, as track_id or TrackID."""
+    return bool(_TRACK.fullmatch(re.sub(r"[\W_]", "", column.lower())))
+
+
+def is_time_name(column: str) -> bool:
+    """Return whether a column name is one of times, as frame, POSITION_T or Time [s].
+
+    False for days and dates, which name samples.
+    """
+    return bool(_TIME.fullmatch(re.sub(r"[\W_]", "", column.lower())))
 
 
 def _split_words(column: str) -> set[str]:

@@ -23,6 +23,7 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.roles import (
     LEVELS,
     convert_columns_by_role,
+    find_track_roles,
     guess_role_unconverted,
 )
 from napari_embedding_game.data.tissue import Tissue
@@ -498,8 +499,10 @@ def _decide_roles(
     obs: pd.DataFrame, known_roles: Mapping[str, Role]
 ) -> dict[str, Role]:
     """Return the role of each column of ``obs``: the known role, or a guess."""
+    present = {str(x): known_roles[str(x)] for x in obs if str(x) in known_roles}
+    known = {**find_track_roles(obs, present), **present}
     return {
-        str(name): known_roles.get(str(name)) or guess_role_unconverted(obs.iloc[:, at])
+        str(name): known.get(str(name)) or guess_role_unconverted(obs.iloc[:, at])
         for at, name in enumerate(obs.columns)
     }
 

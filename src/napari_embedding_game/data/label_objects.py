@@ -219,6 +219,52 @@ def share_of_matching_objects(
     return float(np.mean(areas == some.areas))
 
 
+def read_labels_at(pixels: Any, positions: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Return the label at each position (m, ndim) in pixels, (m,); 0 beyond the image.
+
+    The pixels may be in a file: planes along the first axis are read one by one.
+    """
+    labels = np.zeros(len(positions), np.int64)
+    near = np.round(positions)
+    is_inside = ((near >= 0) & (near < np.array(pixels.shape))).all(axis=1)
+    planes = np.where(is_inside, near[:, 0], -1)
+    if pixels.ndim < 3:
+        planes, pixels = np.where(is_inside, 0, -1), [pixels]
+        near = np.insert(near, 0, 0, axis=1)
+    order = np.argsort(planes, kind="stable")
+    firsts = np.flatnonzero(np.diff(planes[order], prepend=-1))
+    for rows in np.split(order, firsts)[1:]:
+        plane = np.asarray(pixels[int(planes[rows[0]])])
+        labels[rows] = plane[tuple(near[rows, 1:].astype(np.intp).T)]
+    return labels
+
+
+def find_rows_with_labels(
+    objects: Objects,
+    label_ids: NDArray[np.integer],
+    positions: NDArray[np.floating],
+) -> NDArray[np.intp]:
+    """Return the row of the object with each label at a position, (m,); -1 for none.
+
+    ``label_ids``: (m,). ``positions``: (m, ndim) in pixels. In a movie the object is
+    that in the frame of the position; along the first of three axes or more it must
+    contain the position.
+    """
+    keys = pd.DataFrame({"label": objects.label_ids, "frame": 0})
+    asked = pd.DataFrame({"label": label_ids, "frame": 0})
+    is_movie = keys["label"][objects.present].duplicated().any()
+    if is_movie:
+        keys["frame"] = objects.boxes[:, 0]
+        asked["frame"] = np.nan_to_num(np.round(positions[:, 0]), nan=-1)
+    keys = keys[objects.present].drop_duplicates(keep=False).reset_index(names="row")
+    found = asked.merge(keys, how="left", on=["label", "frame"])["row"]
+    rows = found.fillna(-1).to_numpy(np.intp)
+    if objects.ndim > 2 and len(objects):
+        near, ends = np.round(positions[:, 0]), objects.box_corners[rows, :, 0]
+        rows[~((ends[:, 0] <= near) & (near < ends[:, 1]))] = -1
+    return rows
+
+
 def to_integer_labels(labels: NDArray[Any]) -> NDArray[Any]:
     """Return labels as whole numbers: unchanged, or masks as uint8.
 

@@ -15,6 +15,8 @@ from napari_embedding_game.data.column_names import (
     Role,
     is_measure_name,
     is_sample_name,
+    is_time_name,
+    is_track_name,
 )
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.validation import row_text
@@ -45,12 +47,37 @@ def convert_columns_by_role(
     DataError if a column with the chosen role of numbers or positions holds a text.
     """
     read, roles = dict[str, pd.Series](), dict[str, Role]()
+    of_tracks = find_track_roles(obs, chosen_roles)
     for name, column in obs.items():
         plain, chosen = _to_plain_column(column), chosen_roles.get(str(name))
-        roles[str(name)] = role = chosen or guess_role(plain)
+        guess = of_tracks.get(str(name)) or guess_role(plain)
+        roles[str(name)] = role = chosen or guess
         is_to_change = chosen is not None or role in LEVELS
         read[str(name)] = convert_to_role(plain, role, where) if is_to_change else plain
     return pd.DataFrame(read, index=obs.index), roles
+
+
+def find_track_roles(
+    table: pd.DataFrame, known_roles: Mapping[str, Role]
+) -> dict[str, Role]:
+    """Return the roles "tracks" and "times" of columns, by their names.
+
+    Track ids are whole numbers, and times numbers. A day of a sample may be called
+    "time", too, so that the result is empty unless the table has both roles, guessed
+    or known. Columns of ``known_roles`` are left out.
+    """
+    found = dict[str, Role]()
+    for name, column in table.items():
+        types = pd.api.types
+        is_number = types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
+        if str(name) in known_roles or not is_number or not column.notna().any():
+            continue
+        if is_time_name(str(name)):
+            found[str(name)] = "times"
+        elif is_track_name(str(name)) and columns.holds_integers(column):
+            found[str(name)] = "tracks"
+    roles = {*found.values(), *known_roles.values()}
+    return found if {"times", "tracks"} <= roles else {}
 
 
 def guess_role(column: pd.Series) -> Role:
@@ -152,16 +179,16 @@ def _to_plain_column(column: pd.Series) -> pd.Series:
 def convert_to_role(column: pd.Series, role: Role, where: str) -> pd.Series:
     """Return a column converted to the type of its role.
 
-    Levels become categories, unless they are truth values; numbers and positions become
-    numbers; texts and ids become texts or objects. Raises DataError if the role is of
-    numbers or positions, and the column holds a text.
+    Levels become categories, unless they are truth values; numbers, positions and times
+    become numbers; texts and ids become texts or objects. Raises DataError if the role is of
+    numbers, positions or times, and the column holds a text.
     """
     types = pd.api.types
     is_levels = isinstance(column.dtype, pd.CategoricalDtype)
     if role in LEVELS:
         is_ready = is_levels or types.is_bool_dtype(column)
         return column if is_ready else _to_levels(column)
-    if role in ("numbers", "positions"):
+    if role in ("numbers", "positions", "times"):
         if types.is_numeric_dtype(column) and not types.is_bool_dtype(column):
             return column
         numbers = columns.coerce_to_numbers(column)

@@ -23,6 +23,7 @@ from napari_embedding_game.ui.canvas.marks import (
 from napari_embedding_game.ui.canvas.mouse import MapMouse
 from napari_embedding_game.ui.canvas.names import MapNames
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
+from napari_embedding_game.ui.canvas.track_paths import TrackPaths
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
 from napari_embedding_game.ui.controls.display import DisplayControls
@@ -34,6 +35,7 @@ from napari_embedding_game.ui.controls.trust import TrustControls
 from napari_embedding_game.ui.images.experiment_layers import ImageSlider
 from napari_embedding_game.ui.images.object_colors import ObjectColors
 from napari_embedding_game.ui.images.objects_view import BACK_KEY, ObjectsView
+from napari_embedding_game.ui.images.track_layers import TrackLayers
 from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
 from napari_embedding_game.ui.inspector.plots_tab import PlotsTab
 from napari_embedding_game.ui.inspector.selection_tab import SelectionTab
@@ -200,6 +202,7 @@ class GameDock(MapWidget):
         self.display_controls = DisplayControls(workspace)
         self.display_controls.legend.show_coloring(controller.scene.coloring)
         self.cluster_pane = ClusterPane(workspace)
+        self.track_paths = TrackPaths(overlay)
         add_hand_mark_painter(overlay)
         self.map_names = MapNames(overlay)
         add_caption_painter(overlay)
@@ -221,6 +224,7 @@ class GameDock(MapWidget):
         self.plots_tab = PlotsTab(self.selection_tab.markers)
         ObjectColors(scene, self)
         ImageSlider(scene, self)
+        TrackLayers(scene, self)
         self.hover = HoverTooltip(overlay)
         self.larger_map = LargerMap(self)
 

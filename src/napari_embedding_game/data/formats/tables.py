@@ -27,6 +27,7 @@ from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.positions import find_tissue
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.roles import find_track_roles
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import check_shape
 
@@ -73,6 +74,10 @@ _GENES = re.compile(
     r"|ensembl([_\- .]?ids?)?",
     re.IGNORECASE,
 )
+_TRACKMATE = re.compile(
+    r"\A([^\n]*\bTRACK_ID\b[^\n]*\n)(?:[^\n]*\n){2}(\([^,\n]*\))?(,(\([^,\n]*\))?)+\r?\n"
+)
+"""The headings of TrackMate's tables, before two lines of titles and one of units."""
 _BARCODE = re.compile(r"(.*[_\-.:#])?[ACGT]{10,}([_\-.:].*)?")
 
 Numbers = dict[str, NDArray[np.float64]]
@@ -283,8 +288,8 @@ def _select_measures(
 ) -> tuple[Numbers, list[str]]:
     """Return the columns that measure rows, and a note on other numeric columns.
 
-    Left out are ids, groups and columns with another role than numbers; columns of this
-    program's maps, without a note; and, unless a role is given,
+    Left out are ids, groups, tracks with their times, and columns with another role than
+    numbers; columns of this program's maps, without a note; and, unless a role is given,
 
     - positions, if at least two other measures are left,
     - axes of external maps, if other measures are left.
@@ -300,6 +305,7 @@ def _select_measures(
     groups = [c for c, v in numbers.items() if c == ids or is_group(names[c], v)]
     groups = [c for c in groups if roles.get(c) != "numbers"]
     groups += [c for c in numbers if roles.get(c, "numbers") != "numbers"]
+    groups += find_track_roles(frame[[*numbers]], roles)
     measures = [c for c in numbers if c not in groups]
     if not measures:
         raise DataError(
@@ -481,12 +487,13 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     3. Codes such as 0012 stay texts; whole numbers above 2^53 beside gaps stay exact.
     4. Columns of texts such as 1,234.5 become numbers.
     5. Values before the first heading become row names, as R writes them.
+    6. The three lines of titles and units in a table of TrackMate are left out.
 
     Repeated headings are numbered; ``attrs`` notes headings that are all numbers.
     Raises DataError if lines or quotation marks do not match.
     """
     # Excel writes its separator into a first line.
-    text = re.sub(r"^sep=(.)\r?\n", "", text)
+    text = _TRACKMATE.sub(r"\1", re.sub(r"^sep=(.)\r?\n", "", text))
     heading = re.sub(r'"[^"]*"', "", text[:65_536]).lstrip().split("\n", 1)[0]
     separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
     read = partial(

@@ -193,7 +193,8 @@ def dataset_from_measures(
         space=f"measures of {name}",
         obs=obs[dataset.kept],
         source_obs=obs,
-        roles={},  # roles are decided from the present columns
+        # Other roles are decided from the present columns.
+        roles={"time": "times"} if "time" in table else {},
         source_objects=objects,
         provenance={"measured": dict(provenance)},
     )

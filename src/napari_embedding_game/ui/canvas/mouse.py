@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Qt, Signal
 
 from napari_embedding_game.session.selection import Mode
+from napari_embedding_game.session.tracks import find_tracks
 from napari_embedding_game.ui.canvas.handles import Handle, Pixel, make_game_handle
 from napari_embedding_game.ui.canvas.overlay import MapOverlay, line_mask
 from napari_embedding_game.ui.canvas.pick import CLICK_MARGIN, find_row_at_pixel
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.track_layers import find_track_row_at_pixel
 from napari_embedding_game.ui.images.visible_objects import find_visible_objects
 
 Tool = Literal["", "lasso", "brush"]
@@ -58,6 +60,8 @@ class MapMouse(QObject):
         self._handle: Handle | None = None
         self._gesture: Generator[None, None, None] = (None for _ in ())
         self._cursor_shape: Qt.CursorShape | None = None
+        self._camera_at_press: tuple[Any, Any] = None, None
+        """Center and zoom of the camera when the mouse was last pressed."""
         self._double_click_callbacks: list[Any] = []
         """napari's callbacks for a double click, removed while the brush is active."""
         connections = Connections(self)
@@ -68,6 +72,8 @@ class MapMouse(QObject):
             viewer.mouse_drag_callbacks, lambda *event: press()(*event)
         )
         connections.append_callback(viewer.mouse_move_callbacks, self._on_mouse_moved)
+        callbacks = viewer.mouse_double_click_callbacks
+        connections.append_callback(callbacks, self._on_double_clicked)
         self._connections = connections
         self.bind_key(ESCAPE, self._cancel_gesture_or_selection)
         self.bind_key(BRUSH_KEY, partial(self.toggle_tool, "brush"))
@@ -130,7 +136,8 @@ class MapMouse(QObject):
 
         A move of more than ``CLICK_REACH`` pixels is no click; it moves the camera.
         """
-        start_pixel = _event_pixel(event)
+        start_pixel, camera = _event_pixel(event), self._viewer.scene.camera
+        self._camera_at_press = camera.center, camera.zoom
         if self.tool or "Shift" in event.modifiers:
             with self._bind_escape():
                 yield from self._trace_line(event, self.tool or "lasso")
@@ -261,37 +268,74 @@ class MapMouse(QObject):
 
     # Selecting
 
+    def _on_double_clicked(self, viewer: Any, event: Any) -> None:
+        """Select the track of the moment at a double click, or with Ctrl add it.
+
+        The camera returns to its place: napari has zoomed in.  Nothing is done off the
+        map, the objects and the tracks, and for data without tracks.
+        """
+        session, tracks = self._session, find_tracks(self._session.dataset)
+        is_for_map = event.button == 1 and self._is_gesture_for_map(_event_pixel(event))
+        if tracks is None or not is_for_map or self._is_layer_in_edit_mode():
+            return
+        row = self._point_at(_event_pixel(event))
+        row = self._object_row_at(event) if row is None else row
+        found = [] if row is None else tracks.tracks_of([row])
+        if not len(found) or self._name_at(_event_pixel(event)) is not None:
+            return
+        camera = self._viewer.scene.camera
+        camera.center, camera.zoom = self._camera_at_press
+        mode: Mode = "add" if _is_ctrl_held(event) else "replace"
+        session.selection.select_points(tracks.rows_of(found), mode)
+        self.selection_picked.emit()
+
     def select_at_click(self, event: Any) -> None:
         """Select the cluster at a click, else the object that the image shows there.
 
-        A cluster's name takes precedence over a point.  With Ctrl a cluster is toggled,
-        and an object is added.  :attr:`selection_picked` is emitted if there is either.
+        A cluster's name takes precedence over a point.  Of data with tracks a point is
+        selected alone, as a moment of its track.  With Ctrl a cluster, a moment or an
+        object is toggled.  :attr:`selection_picked` is emitted if there is any.
         """
         session, pixel = self._session, _event_pixel(event)
         is_added = _is_ctrl_held(event)
-        seen, selection = session.view.positions, session.selection
-        if seen is None:
+        selection, clusters = session.selection, session.clusters
+        if session.view.positions is None:
             return
         # The nearest landmark would not tell: its points may be in several clusters.
-        row = find_row_at_pixel(
-            self._layers, seen, pixel, reach_pixels=0.0, margin_share=CLICK_MARGIN
-        )
-        name, labels = self._name_at(pixel), session.clusters.labels
-        cluster = None if row is None else int(labels[row % len(labels)])
+        row, name = self._point_at(pixel), self._name_at(pixel)
+        cluster = None if row is None else int(clusters.labels[row])
         if name is not None:  # a name may lie on points of another cluster
             cluster = name.cluster
-        if cluster is not None:
+        has_tracks = find_tracks(session.dataset) is not None
+        if cluster is not None and not (name is None and has_tracks):
             (selection.toggle_cluster if is_added else selection.select_cluster)(
                 cluster
             )
             self.selection_picked.emit()
             return
-        objects = find_visible_objects(self._viewer, session, self._linked)
-        row = None if objects is None else objects.row_at_event(event)
+        row = self._object_row_at(event) if row is None else row
         if row is not None:
             points = np.arange(len(selection.points)) == row
             selection.toggle_points(points, is_added=is_added)
             self.selection_picked.emit()
+
+    def _point_at(self, pixel: Pixel) -> int | None:
+        """Return the row of the point nearest to a pixel (x, y) of the map, or None."""
+        seen = self._session.view.positions
+        if seen is None:
+            return None
+        row = find_row_at_pixel(
+            self._layers, seen, pixel, reach_pixels=0.0, margin_share=CLICK_MARGIN
+        )
+        return None if row is None else row % len(self._session.clusters.labels)
+
+    def _object_row_at(self, event: Any) -> int | None:
+        """Return the row whose object, or else whose track, is at a mouse event."""
+        objects = find_visible_objects(self._viewer, self._session, self._linked)
+        row = None if objects is None else objects.row_at_event(event)
+        if row is not None:
+            return row
+        return find_track_row_at_pixel(self._viewer, self._linked, _event_pixel(event))
 
     def select_in_line(
         self,

@@ -35,7 +35,10 @@ from napari_embedding_game.ui.connections import (
     disconnect_all,
     throttle_while_running,
 )
-from napari_embedding_game.ui.images.object_features import write_map_features
+from napari_embedding_game.ui.images.object_features import (
+    write_map_features,
+    write_vertex_features,
+)
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
@@ -115,7 +118,8 @@ class MapScene(QObject):
         edits = session.columns_changed, session.clusters.changed
         hear(self.render_map, *edits, session.selection.changed)
         hear(self.render_map, view.comparison_changed, *canvas_color_events(viewer))
-        hear(self._finish_map_soon, *edits, workspace.linked_layers.changed)
+        layers = workspace.linked_layers
+        hear(self._finish_map_soon, *edits, layers.changed, layers.rows_changed)
         hear(self._on_dataset_changed, session.dataset_changed)
         hear(self.show_stored_map, session.restored, session.mark_shown)
         hear(self._on_panels_changed, view.panels_changed)
@@ -413,7 +417,7 @@ class MapScene(QObject):
     def _write_map_features(self) -> None:
         """Set the points layer's features: metadata, clusters and measures.
 
-        The features of linked labels get clusters and positions, for other plugins.
+        The features of linked layers get clusters and positions, for other plugins.
         Metadata columns with the name of a cluster or measure column get the suffix
         " (file)", and coordinates of external maps are left out.  Nothing is done where
         the layer has another number of points than the dataset.
@@ -447,6 +451,11 @@ class MapScene(QObject):
         if linked is not None and dataset.objects is not None:
             label_ids, places = dataset.objects.label_ids, snapshot.embedding
             write_map_features(linked.labels, label_ids, columns["cluster"], places)
+        for layer, rows in self.workspace.linked_layers.rows_by_layer.items():
+            if rows.max(initial=-1) < len(snapshot.embedding):
+                write_vertex_features(
+                    layer, rows, columns["cluster"], snapshot.embedding
+                )
 
     # Colours and sizes
 

@@ -59,15 +59,20 @@ class ObjectLayersRecord(msgspec.Struct, frozen=True):
 class LinkedLayers:
     """Holds the layers whose objects are the rows of a session's dataset.
 
-    ``changed`` is emitted with the present :class:`ObjectLayers`, or None.
+    ``changed`` is emitted with the present :class:`ObjectLayers`, or None, and
+    ``rows_changed`` after other rows were found for the points of layers.
     """
 
     changed = Signal(object)
+    rows_changed = Signal()
 
     def __init__(self) -> None:
         self.current: ObjectLayers | None = None
         self.missing: ObjectLayersRecord | None = None
         """The record of the map's layers, as long as a layer of it is missing."""
+        self.rows_by_layer: dict[Layer, NDArray[np.intp]] = {}
+        """(V,) the row whose object each point of a Points layer, or each vertex of a
+        Tracks layer, lies in; -1 for none.  Only layers that belong to the labels."""
 
     @property
     def record(self) -> ObjectLayersRecord | None:

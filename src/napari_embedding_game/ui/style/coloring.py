@@ -394,15 +394,16 @@ def informative_metadata_columns(dataset: Dataset) -> list[str]:
 def composition_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns to show a cluster's composition by.
 
-    Columns of levels whose name stands for kinds of cells come first.  Ids and
-    positions of objects are left out, and so are columns that are not informative for
+    Columns of levels whose name stands for kinds of cells come first.  Ids, tracks,
+    times and positions of objects are left out, and so are columns that are not informative for
     one row (:func:`informative_metadata_columns`).
     """
     positions = POSITION_COLUMNS if dataset.objects is not None else frozenset()
     named = [
         name for name in informative_metadata_columns(dataset) if name not in positions
     ]
-    columns = [name for name in named if dataset.roles[name] != "ids"]
+    of_rows = "ids", "tracks", "times"
+    columns = [name for name in named if dataset.roles[name] not in of_rows]
 
     def is_no_kind(name: str) -> bool:
         """Return whether a column's name or values do not stand for kinds of cells."""
