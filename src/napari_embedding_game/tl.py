@@ -4,6 +4,7 @@
 :func:`replay` repeats a run that a person steered by hand in the window,
 :func:`compare` ranks the features by which two groups differ, :func:`shares` and
 :func:`shares_on_map` compare how many cells samples have in groups and regions,
+:func:`tracks` follows objects through time,
 :func:`are_two` tests whether two groups are distinct, :func:`firmness` tests each
 number of clusters, :func:`stability` measures which cells keep their neighbours with
 other seeds, and :func:`suggest_names` suggests a cell type for each cluster.
@@ -64,6 +65,7 @@ from napari_embedding_game.core.inspect.shares import (
 )
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.cell_types import OWN_TABLE, CellType, read_cell_types
+from napari_embedding_game.data.column_names import Role
 from napari_embedding_game.data.columns import KEY, share_text
 from napari_embedding_game.data.dataset import is_pairwise_space
 from napari_embedding_game.data.errors import DataError
@@ -73,6 +75,7 @@ from napari_embedding_game.data.expression import read_log_base, to_natural_log
 from napari_embedding_game.data.formats import spaces
 from napari_embedding_game.data.formats.anndata import read_expression
 from napari_embedding_game.data.formats.store import read_element
+from napari_embedding_game.data.roles import find_track_roles
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.archive import load_recorded_map
 from napari_embedding_game.session.name_suggestions import (
@@ -85,6 +88,7 @@ from napari_embedding_game.session.reference.mapping import (
     write_mapped_cells,
 )
 from napari_embedding_game.session.run.replay import replay_to_result
+from napari_embedding_game.session.tracks import build_tracks, columns_of_rows
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -597,6 +601,77 @@ def shares_on_map(
         f"{MAX_FDR:g}."
     )
     return adata if copy else None
+
+
+def tracks(
+    adata: AnnData,
+    groupby: str,
+    *,
+    track: str | None = None,
+    time: str | None = None,
+    movies: str | None = None,
+    positions: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Follow objects through time: their classes, speed and displacement.
+
+    Parameters
+    ----------
+    adata : AnnData
+        A row for each object at each time.
+    groupby : str
+        Column of ``obs`` with the classes, such as clusters.
+    track, time : str, optional
+        Columns of ``obs`` with the track and the time of each row; by default the first
+        columns called like "track_id" and "frame".  Rows without either are left out.
+    movies : str, optional
+        Column that tells movies apart in which tracks have the same ids.
+    positions : sequence of str
+        Columns with the axes of positions, for speed and displacement.
+
+    Returns
+    -------
+    DataFrame
+        One line per track: "track", "moments", "from" and "to" (times), "majority",
+        "first" and "last" class, and "sequence" of classes.
+
+    ``obs["track_majority"]``, ``obs["track_first"]``, ``obs["track_last"]`` : category
+    ``obs["track_sequence"]`` : str
+        The same for each row.
+    ``obs["track_speed"]``, ``obs["track_displacement"]`` : float64
+        Distance from the former moment by the time since then, and distance from the
+        first moment, in units of the columns; NaN at first moments.
+
+    Raises
+    ------
+    InputError
+        A column is missing, or none is called like tracks or times.
+    """
+    named = {"tracks": track, "times": time}
+    known: dict[str, Role] = {}
+    if track is not None:
+        known[track] = "tracks"
+    if time is not None:
+        known[time] = "times"
+    guessed = find_track_roles(adata.obs, known)
+    found = {role: column for column, role in reversed(guessed.items())}
+    for role, name in named.items():
+        if name is None and role not in found:
+            raise InputError(f"obs has no column of {role}: name it as {role[:-1]}.")
+    ids, times = (
+        _require_column(adata, named[role] or found[role])
+        for role in ("tracks", "times")
+    )
+    places = [_require_column(adata, name) for name in positions]
+    built = build_tracks(
+        ids,
+        times.to_numpy(np.float64, na_value=np.nan),
+        [] if movies is None else [_require_column(adata, movies)],
+        np.stack(places, axis=1).astype(float) if places else None,
+    )
+    classes = pd.Categorical(_require_column(adata, groupby))
+    for ending, values in columns_of_rows(built, classes).items():
+        adata.obs[f"track{ending}"] = values
+    return built.summarise_classes(classes)
 
 
 def _require_column(adata: AnnData, name: str) -> pd.Series:

@@ -141,7 +141,9 @@ class Tracks:
         if self.movie_columns:
             text += f" Movies by {', '.join(self.movie_columns)}."
         if self.n_without_time:
-            text += f" {count_text(self.n_without_time, 'row')} without a time left out."
+            text += (
+                f" {count_text(self.n_without_time, 'row')} without a time left out."
+            )
         if self.positions is None:
             return f"{text} Without columns of positions there is no speed."
         return f"{text} Speed in {self.distance_unit} by {self.time_unit}."
@@ -298,7 +300,9 @@ def _find_positions(dataset: Dataset) -> tuple[NDArray[np.float64] | None, str]:
     """
     axes: dict[str, dict[str, str]] = {}
     for name in find_columns(dataset, "positions"):
-        if (match := _AXIS.search(name.lower())) and not _NO_CENTRE.search(name.lower()):
+        if (match := _AXIS.search(name.lower())) and not _NO_CENTRE.search(
+            name.lower()
+        ):
             stem = name.lower()[: match.start()] + name.lower()[match.end() :]
             axes.setdefault(stem, {})[match[0]] = name
     columns = next((one for one in axes.values() if len(one) > 1), {})
@@ -310,7 +314,9 @@ def _find_positions(dataset: Dataset) -> tuple[NDArray[np.float64] | None, str]:
         if scale is None:
             return positions, list_text(names)
         # The columns of measured objects are in pixels, and sorted x, y, z.
-        return positions * np.asarray(scale, float)[::-1][: len(names)], _unit_text(scale)
+        return positions * np.asarray(scale, float)[::-1][: len(names)], _unit_text(
+            scale
+        )
     objects = dataset.objects
     if objects is None:
         return None, ""
@@ -343,26 +349,31 @@ def frames_of_rows(dataset: Dataset | None) -> NDArray[np.int64] | None:
     return np.where(objects.present, corners[:, 0, 0], -1)
 
 
-def add_track_columns(
-    dataset: Dataset, classes: pd.Categorical
-) -> tuple[Dataset, str]:
-    """Return a dataset with the classes of tracks, speed and displacement of each row.
+def columns_of_rows(tracks: Tracks, classes: pd.Categorical) -> dict[str, Any]:
+    """Return the classes of each row's track, its speed and displacement, (n,) each.
 
-    The columns begin with "track_"; former ones are replaced.  Also returns the name of
-    the first.  ``classes`` (n,): the class of each row, such as its cluster.  Raises
-    DataError without tracks.
+    They are keyed by the endings of their names: "_majority" and so on, and with
+    positions "_speed" and "_displacement".  ``classes`` (n,): the class of each row.
     """
-    if (tracks := find_tracks(dataset)) is None:
-        raise DataError(NO_TRACKS)
     table = tracks.summarise_classes(classes).reindex(tracks.track_of_row)
-    columns: dict[str, Any] = {
-        f"_{name}": table[name].array
-        for name in ("majority", "first", "last", "sequence")
-    }
+    names = "majority", "first", "last", "sequence"
+    columns: dict[str, Any] = {f"_{name}": table[name].array for name in names}
     if tracks.positions is not None:
         columns["_speed"] = tracks.speeds()
         columns["_displacement"] = tracks.displacements()
-    return dataset.with_columns("track", columns, AddedColumns(kind="map"))
+    return columns
+
+
+def add_track_columns(dataset: Dataset, classes: pd.Categorical) -> tuple[Dataset, str]:
+    """Return a dataset with the columns of :func:`columns_of_rows`, and a name.
+
+    The columns begin with "track_"; former ones are replaced.  The name is the key of
+    their record in ``added``.  Raises DataError without tracks.
+    """
+    if (tracks := find_tracks(dataset)) is None:
+        raise DataError(NO_TRACKS)
+    columns, record = columns_of_rows(tracks, classes), AddedColumns(kind="map")
+    return dataset.with_columns("track", columns, record)
 
 
 def add_track_ids(dataset: Dataset, ids: NDArray[np.floating]) -> tuple[Dataset, str]:

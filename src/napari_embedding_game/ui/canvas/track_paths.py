@@ -24,7 +24,9 @@ ARROW, ARROW_STEP = 5.0, 60.0
 """Half the length of an arrow, and pixels of a path between two arrows."""
 RING, DISC = 11.0, 7.0
 """Diameters of the ring of a present object, and of the disc in it, in pixels."""
-INKS = QColor(255, 255, 255), QColor(20, 20, 20)
+SHORTEST = 2.0
+"""Pixels of the shortest step with an arrow: the way of shorter ones is by chance."""
+INKS = QColor(255, 255, 255, 190), QColor(20, 20, 20, 190)
 """Colours on a dark and on a light canvas; the edge has the other one."""
 
 
@@ -133,8 +135,7 @@ class TrackPaths(QObject):
             painter.drawPoints(QPolygonF([QPointF(x, y) for x, y in chosen.tolist()]))
 
     def _paint_paths(self, painter: QPainter, projection: CanvasProjection) -> None:
-        """Paint the steps on the map, apart from steps between panels, and the movie.
-        """
+        """Paint the steps on the map, apart from steps between panels, and the movie."""
         layout = self._session.view.layout
         if layout is None or self._steps.max(initial=-1) >= len(
             layout.snapshot.embedding
@@ -165,7 +166,7 @@ class TrackPaths(QObject):
             painter.setPen(QPen(color, width, Qt.PenStyle.SolidLine, cap))
             painter.drawLines(lines)
         painter.setPen(QPen(edge, 1.0))
-        painter.setBrush(ink)
+        painter.setBrush(QColor(*ink.getRgb()[:3]))
         for tip in arrow_corners(ends).tolist():
             painter.drawPolygon(QPolygonF([QPointF(x, y) for x, y in tip]))
 
@@ -173,13 +174,15 @@ class TrackPaths(QObject):
 def arrow_corners(ends: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the corners (a, 3, 2) of arrows in the middles of steps (k, 2, 2).
 
-    There is one about every ``ARROW_STEP`` pixels of the steps one after another, and
-    none on a step shorter than an arrow.
+    There is one about every ``ARROW_STEP`` pixels of a path, and one at its end: the
+    last step before one that begins elsewhere.
     """
     moves = ends[:, 1] - ends[:, 0]
     lengths = np.hypot(*moves.T)
     passed = np.floor(np.cumsum(lengths) / ARROW_STEP)
-    rows = np.flatnonzero((np.diff(passed, prepend=0) > 0) & (lengths > 2 * ARROW))
+    is_last = np.append((ends[1:, 0] != ends[:-1, 1]).any(axis=1), [True])[: len(ends)]
+    is_marked = is_last | (np.diff(passed, prepend=0) > 0)
+    rows = np.flatnonzero(is_marked & (lengths > SHORTEST))
     ahead = ARROW * moves[rows] / lengths[rows, None]
     aside = 0.7 * ahead[:, ::-1] * [-1.0, 1.0]
     middles = ends[rows].mean(axis=1)

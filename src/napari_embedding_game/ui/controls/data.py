@@ -24,6 +24,7 @@ from napari_embedding_game.session.sources import (
     AnnDataSource,
     FeaturesSource,
 )
+from napari_embedding_game.session.tracks import find_tracks
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
@@ -404,7 +405,7 @@ def _find_assignable_roles(loaded: ReadResult) -> dict[str, Role]:
 
 
 def _describe_dataset(dataset: Dataset | None) -> str:
-    """Return a text of a dataset's size, space and column roles; "" for None."""
+    """Return a text of a dataset's size, space, roles and tracks; "" for None."""
     if dataset is None:
         return ""
     n, meanings = dataset.X.shape[1], roles_text(dataset.roles)
@@ -419,4 +420,6 @@ def _describe_dataset(dataset: Dataset | None) -> str:
     elif n:
         is_genes = dataset.has_expression and dataset.profile is dataset.X
         embedded += f" × {count_text(n, 'gene' if is_genes else 'value')}"
-    return f"{embedded}, from {dataset.space}" + (f"\n{meanings}" if meanings else "")
+    tracks = find_tracks(dataset)
+    lines = [f"{embedded}, from {dataset.space}", meanings]
+    return "\n".join(filter(None, [*lines, tracks and tracks.describe()]))

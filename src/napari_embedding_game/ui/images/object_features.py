@@ -45,7 +45,9 @@ def write_vertex_features(
         return
     names = np.where(is_found, np.asarray(clusters, dtype=object)[rows], "")
     ours = {f"{KEY}_cluster": names, **columns}
-    layer.features = layer.features.drop(columns=[*ours], errors="ignore").assign(**ours)
+    layer.features = layer.features.drop(columns=[*ours], errors="ignore").assign(
+        **ours
+    )
 
 
 def write_map_features(

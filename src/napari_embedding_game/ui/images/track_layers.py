@@ -109,7 +109,9 @@ class TrackLayers(QObject):
         """
         linked, dataset = self._linked.current, self._session.dataset
         objects = None if dataset is None else dataset.source_objects
-        layers = [] if linked is None else list_vertex_layers(self._viewer, linked.labels)
+        layers = (
+            [] if linked is None else list_vertex_layers(self._viewer, linked.labels)
+        )
         self._of_layers.close()
         for layer in layers:
             self._of_layers.connect(self._find_rows_soon, layer.events.data)
@@ -279,9 +281,7 @@ def vertices_in_labels(
 def find_rows_of_layers(
     pixels: Any,
     objects: Objects,
-    vertices: Mapping[
-        Layer, tuple[NDArray[np.float64], NDArray[np.int64] | None]
-    ],
+    vertices: Mapping[Layer, tuple[NDArray[np.float64], NDArray[np.int64] | None]],
 ) -> dict[Layer, NDArray[np.intp]]:
     """Return the row of each point's object, (V,), by layer; -1 for none.
 
