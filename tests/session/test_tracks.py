@@ -8,6 +8,7 @@ import pytest
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.positions import find_tissue
 from napari_embedding_game.session.tracks import add_track_columns, find_tracks
 from napari_embedding_game.tl import tracks as follow_tracks
 from worlds import read, rows
@@ -35,6 +36,7 @@ def table(seed=0, **moments):
 
 def in_dataset(frame, **parts):
     obs = frame.drop(columns=["QUALITY", "MEAN", "STD"]).reset_index(drop=True)
+    parts["source_tissue"] = find_tissue(obs, {})
     return rows(frame[["QUALITY", "MEAN", "STD"]].to_numpy(), obs=obs, **parts)
 
 

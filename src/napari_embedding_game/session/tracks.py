@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import count_text, holds_integers, list_text
+from napari_embedding_game.data.columns import count_text, holds_integers
 from napari_embedding_game.data.dataset import AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
 
@@ -25,8 +24,6 @@ NO_TRACKS = (
     "the columns of tracks and times in Data > Columns."
 )
 _CACHE = "tracks"
-_AXIS = re.compile(r"(?<![a-z0-9])[xyz012](?![a-z0-9])")
-_NO_CENTRE = re.compile(r"bbox|bound|min|max|start|end|weighted|local")
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,39 +290,24 @@ def _find_movie_columns(dataset: Dataset, moments: pd.DataFrame) -> list[str]:
 
 
 def _find_positions(dataset: Dataset) -> tuple[NDArray[np.float64] | None, str]:
-    """Return positions (n, d) of the rows in their images, and their unit.
+    """Return positions (n, d) of the rows, and their unit; None, "" without any.
 
-    They are columns of positions such as centroid_y and centroid_x, in the layer's
-    units for measured objects; else the middles of the objects.  None without either.
+    They are the positions in tissue, of measured objects in the layer's units; else the
+    middles of the objects.
     """
-    axes: dict[str, dict[str, str]] = {}
-    for name in find_columns(dataset, "positions"):
-        if (match := _AXIS.search(name.lower())) and not _NO_CENTRE.search(
-            name.lower()
-        ):
-            stem = name.lower()[: match.start()] + name.lower()[match.end() :]
-            axes.setdefault(stem, {})[match[0]] = name
-    columns = next((one for one in axes.values() if len(one) > 1), {})
-    names = [columns[axis] for axis in sorted(columns)]
+    tissue, objects = dataset.tissue, dataset.objects
     measured = dataset.provenance.get("measured")
     scale = measured.get("scale") if isinstance(measured, Mapping) else None
-    if names:
-        positions = dataset.obs[names].to_numpy(np.float64, na_value=np.nan)
-        if scale is None:
-            return positions, list_text(names)
-        # The columns of measured objects are in pixels, and sorted x, y, z.
-        return positions * np.asarray(scale, float)[::-1][: len(names)], _unit_text(
-            scale
-        )
-    objects = dataset.objects
+    if tissue is not None:
+        positions = tissue.positions.astype(np.float64)
+        unit = {"µm": "µm", "pixel": "pixels"}.get(tissue.unit, tissue.origin)
+        if scale is not None and set(scale) != {1}:
+            sizes = np.array(scale, float)[::-1]  # positions are x, y, z
+            return positions * sizes[: positions.shape[1]], "units of the layer"
+        return positions, unit
     if objects is None:
         return None, ""
     return np.where(objects.present[:, None], objects.centers, np.nan)[:, -2:], "pixels"
-
-
-def _unit_text(scale: Sequence[float]) -> str:
-    """Return what distances between measured objects are in."""
-    return "pixels" if set(scale) == {1} else "the units of the layer's scale"
 
 
 def _id_text(value: Any) -> str:
