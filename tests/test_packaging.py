@@ -28,6 +28,7 @@ WIDGETS = {
     "Teach",
     "Plate",
     "Reference",
+    "Tracks",
 }
 CONDA = {
     "dask": "dask-core",

@@ -286,7 +286,7 @@ def widgets(person: Person, shoot: Shoot, folder: Path) -> None:
     """Widgets of the Plugins menu, beside the map of cells of a plate."""
     person.open(_made_cells(folder / "made_cells.h5ad"))
     person.run()
-    for name in ("Plate", "Reference"):
+    for name in ("Plate", "Reference", "Tracks"):
         widget = person.open_widget(f"{name} ({PLUGIN})")
         shoot(name.lower().replace(" ", "_"))
         person.viewer.window.remove_dock_widget(widget)

@@ -83,7 +83,7 @@ def test_a_sample_shows_the_dock_wherever_it_is(window, qtbot, from_menu):
     session, sample = get_workspace(window).session, "Handwritten digits (1,797 images)"
     assert get_workspace(ViewerModel()).session is not session  # of another viewer
     window.window.show()
-    for name in ("Teach", "Plate", "Reference"):  # before there are data
+    for name in ("Teach", "Plate", "Reference", "Tracks"):  # before there are data
         from_menu(window.window.plugins_menu, PLUGIN, f"{name} ({PLUGIN})")
         widget = window.window.dock_widgets[f"{name} ({PLUGIN})"]
         qtbot.waitUntil(lambda state=widget.state: bool(state.text()))

@@ -245,7 +245,7 @@ class Dataset:
         """Whether ``X`` holds distances between rows, as ``obsp['distances']``."""
         return is_pairwise_space(self.space)
 
-    @property
+    @cached_property
     def objects(self) -> Objects | None:
         """Labels and bounding boxes of the n rows; None if the rows are no objects."""
         if self.source_objects is None or self.kept.all():

@@ -180,8 +180,8 @@ def convert_to_role(column: pd.Series, role: Role, where: str) -> pd.Series:
     """Return a column converted to the type of its role.
 
     Levels become categories, unless they are truth values; numbers, positions and times
-    become numbers; texts and ids become texts or objects. Raises DataError if the role is of
-    numbers, positions or times, and the column holds a text.
+    become numbers; texts and ids become texts or objects. Raises DataError if the role
+    is of numbers, positions or times, and the column holds a text.
     """
     types = pd.api.types
     is_levels = isinstance(column.dtype, pd.CategoricalDtype)

@@ -288,8 +288,9 @@ def _select_measures(
 ) -> tuple[Numbers, list[str]]:
     """Return the columns that measure rows, and a note on other numeric columns.
 
-    Left out are ids, groups, tracks with their times, and columns with another role than
-    numbers; columns of this program's maps, without a note; and, unless a role is given,
+    Left out are ids, groups, tracks with their times, and columns with another role
+    than numbers; columns of this program's maps, without a note; and, unless a role is
+    given,
 
     - positions, if at least two other measures are left,
     - axes of external maps, if other measures are left.

@@ -135,7 +135,7 @@ class TrackPaths(QObject):
             painter.drawPoints(QPolygonF([QPointF(x, y) for x, y in chosen.tolist()]))
 
     def _paint_paths(self, painter: QPainter, projection: CanvasProjection) -> None:
-        """Paint the steps on the map, apart from steps between panels, and the movie."""
+        """Paint the steps on map and movie, apart from steps between panels."""
         layout = self._session.view.layout
         if layout is None or self._steps.max(initial=-1) >= len(
             layout.snapshot.embedding

@@ -8,6 +8,7 @@ import numpy as np
 from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
 from napari.utils.colormaps.standardize_color import transform_color
+from numpy.typing import NDArray
 from qtpy.QtCore import QObject
 from superqt.utils import qthrottled
 
@@ -52,6 +53,8 @@ class ObjectColors(QObject):
         self._previous_colormap: Any = None
         self._our_colormap: Any = None
         """The layer's original colormap, and the colormap that replaced it."""
+        self._lit_labels: NDArray[np.int64] | None = None
+        """The labels that are lit in that colormap; None with the map's colours."""
         self._counted: tuple[Any, Any] = None, None
         """The pixels and the label numbers that were last compared with the maximum."""
         self._has_room = True
@@ -108,11 +111,19 @@ class ObjectColors(QObject):
             return
         if labels.colormap is not self._our_colormap:  # a person has chosen a colormap
             self._layer, self._previous_colormap = labels, labels.colormap
-        # Other slices may have other objects with the same labels.
-        visible = are_in_slice(
-            objects, *displayed_axes_and_position(self._viewer.dims, labels)
-        )
-        chosen, lit = ids[visible & points], transform_color(COLOR)
+        # Other slices may have other objects with the same labels.  Without the map's
+        # colours only selected objects count: of a movie they are few.
+        rows = np.arange(len(ids)) if is_mapped else np.flatnonzero(points)
+        visible = rows[
+            are_in_slice(
+                objects.take(rows),
+                *displayed_axes_and_position(self._viewer.dims, labels),
+            )
+        ]
+        chosen, lit = ids[visible[points[visible]]], transform_color(COLOR)
+        is_same = np.array_equal(chosen, self._lit_labels)
+        if is_same and not is_mapped and labels.colormap is self._our_colormap:
+            return  # as in the frame before
         previous = self._previous_colormap.map(np.arange(MAX_COLORS))
         colors = np.array(previous, np.float32)
         if is_mapped:
@@ -125,6 +136,7 @@ class ObjectColors(QObject):
             colors[chosen] = lit
         labels.colormap = CyclicLabelColormap(colors=colors)
         self._our_colormap = labels.colormap
+        self._lit_labels = None if is_mapped else chosen
 
     def _restore_colormap(self) -> None:
         """Restore the layer's colormap, unless a person has chosen another.

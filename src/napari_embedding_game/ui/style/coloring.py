@@ -395,8 +395,8 @@ def composition_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns to show a cluster's composition by.
 
     Columns of levels whose name stands for kinds of cells come first.  Ids, tracks,
-    times and positions of objects are left out, and so are columns that are not informative for
-    one row (:func:`informative_metadata_columns`).
+    times and positions of objects are left out, and so are columns that are not
+    informative for one row (:func:`informative_metadata_columns`).
     """
     positions = POSITION_COLUMNS if dataset.objects is not None else frozenset()
     named = [
