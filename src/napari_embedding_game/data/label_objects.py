@@ -258,7 +258,7 @@ def find_rows_with_labels(
         asked["frame"] = np.nan_to_num(np.round(positions[:, 0]), nan=-1)
     keys = keys[objects.present].drop_duplicates(keep=False).reset_index(names="row")
     found = asked.merge(keys, how="left", on=["label", "frame"])["row"]
-    rows = found.fillna(-1).to_numpy(np.intp)
+    rows: NDArray[np.intp] = found.fillna(-1).to_numpy(np.intp)
     if objects.ndim > 2 and len(objects):
         near, ends = np.round(positions[:, 0]), objects.box_corners[rows, :, 0]
         rows[~((ends[:, 0] <= near) & (near < ends[:, 1]))] = -1

@@ -131,6 +131,7 @@ class DataControls(QWidget):
         self.measure_panel.objects_changed.connect(self._update_first_step)
         connect = Connections(self).connect
         connect(self._on_dataset_changed, self._session.dataset_changed)
+        connect(self._update_summary, self._session.columns_changed)
         connect(
             self._on_reading_changed,
             reading.workspace.map_tree.changed,

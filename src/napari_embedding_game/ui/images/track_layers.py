@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import napari
 import numpy as np
@@ -72,9 +73,9 @@ class TrackLayers(QObject):
         self._session, self._linked = scene.session, scene.workspace.linked_layers
         self._found_for: tuple[object, ...] = ()
         """The objects and layers' data that rows were last looked for."""
-        self._color_by: dict[Tracks, str] = {}
+        self._color_by: WeakKeyDictionary[Tracks, str] = WeakKeyDictionary()
         """What each layer was coloured by before tracks were lit."""
-        self._written: dict[Layer, NDArray[np.float32]] = {}
+        self._written: WeakKeyDictionary[Layer, Any] = WeakKeyDictionary()
         """The marks of selected tracks, (V,), that were written last."""
         self._jobs = JobRunner(self, self._on_rows_found, self._on_search_failed)
         self._of_layers, always = Connections(self), Connections(self)
@@ -235,7 +236,7 @@ class TrackLayers(QObject):
 
     def _put_out_lights(self) -> None:
         """Colour each layer as before, unless a person has chosen another feature."""
-        former, self._color_by = self._color_by, {}
+        former, self._color_by = self._color_by, WeakKeyDictionary()
         for layer, name in former.items():
             if layer.color_by == SELECTED and name in layer.features:
                 self._write_marks(layer, np.zeros(len(layer.data), bool))
