@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from psygnal import Signal, SignalGroupDescriptor
 
@@ -13,6 +13,7 @@ from napari_embedding_game.core.settings import Settings, list_affinities
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
 """Range of the repulsion slider, relative to the method's default: 10 to 10,000 for the
 game."""
+Shown: TypeAlias = Literal["map", "map and tissue", "tissue"]
 _NAMES = {each.name for each in fields(Settings)}
 
 
@@ -70,6 +71,8 @@ class DisplaySettings:
     """Values that get the first and the last colour; None for automatic limits."""
     size_by_pressure: bool = False
     """Whether points under pressure are drawn larger."""
+    show: Shown = "map"
+    """What the canvas shows; without positions in tissue it is the map alone."""
     split_by: str = ""
     """Column whose groups are shown side by side; "" for one map."""
     show_landmarks: bool = False

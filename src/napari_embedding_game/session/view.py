@@ -1,8 +1,8 @@
 """Where the points of a session's map are painted on the canvas.
 
 The map is painted as it is, split into panels by a column, or next to another map of
-the timeline.  Only painting changes: snapshot, clusters, markers and files keep the
-points' positions.
+the timeline.  The same points can be painted in tissue, beside the map or instead.
+Only painting changes: snapshot, clusters, markers and files keep the points' positions.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.data.tissue import Tissue
 from napari_embedding_game.session.panels import (
     STRAIGHT,
     Layout,
@@ -23,6 +24,11 @@ from napari_embedding_game.session.panels import (
     split_columns,
 )
 from napari_embedding_game.session.timeline_comparison import TimelineComparison
+from napari_embedding_game.session.tissue import (
+    TissueLayout,
+    arrange_tissue,
+    has_positions,
+)
 
 if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
@@ -39,7 +45,8 @@ class View:
     comparison_changed = Signal()
     """Emitted when a comparison begins or ends."""
     panels_changed = Signal()
-    """Emitted when the map is painted in other panels, or no longer in panels."""
+    """Emitted when the map is painted in other panels, or no longer in panels, and
+    when another tissue is shown, or the map is shown or hidden."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -51,10 +58,17 @@ class View:
         self._layout: Layout | None = None
         self._last_layout: Layout | None = None
         """The layout that :attr:`panels_changed` was last emitted for."""
+        self._known_positions: tuple[Tissue | None, bool] = None, False
+        """A tissue, and whether any of its rows has a position."""
+        self._tissue_of: tuple[object, ...] = ()
+        self._tissue: TissueLayout | None = None
+        self._last_shown: tuple[object, ...] = None, True
+        """The tissue, and whether the map was shown, when that was last emitted."""
         self._columns: tuple[object, list[str]] = None, []
         look = session.look.events
         for signal in (
             look.split_by,
+            look.show,
             session.columns_changed,
             session.state_changed,
             session.progressed,
@@ -101,6 +115,53 @@ class View:
     def positions(self) -> NDArray[np.float32] | None:
         """The painted positions of all maps, as in :attr:`Layout.positions`."""
         return None if self.layout is None else self.layout.positions
+
+    @property
+    def has_tissue(self) -> bool:
+        """Whether the rows of the map have positions in tissue."""
+        dataset = self._session.dataset
+        tissue = None if dataset is None else dataset.tissue
+        if tissue is not self._known_positions[0]:
+            self._known_positions = tissue, has_positions(tissue)
+        return self._known_positions[1]
+
+    @property
+    def is_map_shown(self) -> bool:
+        """Whether the map is shown, rather than the tissue alone."""
+        return self._session.look.show != "tissue" or not self.has_tissue
+
+    @property
+    def n_axes_shown(self) -> int:
+        """Number of axes of what is shown: of the map, or of the tissue alone.
+
+        Beside a flat map a tissue in space is seen from above.  2 without a map.
+        """
+        snapshot, tissue = self._session.snapshot, self.tissue
+        if tissue is not None and not self.is_map_shown:
+            return tissue.positions.shape[1]
+        return 2 if snapshot is None else int(snapshot.embedding.shape[1])
+
+    @property
+    def tissue(self) -> TissueLayout | None:
+        """The painted positions in tissue; None where the look shows the map alone.
+
+        None without positions, too.  They are computed again only where dataset,
+        metadata or column have changed.
+        """
+        dataset, is_wanted = self._session.dataset, self._session.look.show != "map"
+        tissue = None if dataset is None else dataset.tissue
+        if dataset is None or tissue is None or not (is_wanted and self.has_tissue):
+            return None
+        column = self._split_by()
+        has_columns = bool(column or tissue.section_column)
+        sources = tissue, dataset.obs if has_columns else None, column
+        if not are_same_objects(sources, self._tissue_of):
+            self._tissue_of = sources
+            new = arrange_tissue(tissue, dataset.obs, column)
+            # Another column of the metadata moves no cell.
+            if not new.is_arranged_as(self._tissue):
+                self._tissue = new
+        return self._tissue
 
     def _split_by(self) -> str:
         """Return the column by which the map is split now; "" where it is not split.
@@ -155,14 +216,17 @@ class View:
     def _update_panels(self) -> None:
         """End a comparison of a former map, and emit ``panels_changed`` if need be.
 
-        It is emitted where panels begin, end, or have other points or names.  While
-        points move any comparison ends.
+        It is emitted where panels begin, end, or have other points or names, and where
+        other tissue is shown.  While points move any comparison ends.
         """
         if self._session.is_moving or self.comparison is None:
             self.set_comparison(None)
         layout, previous = self.layout, self._last_layout
-        self._last_layout = layout
-        if all(one is None or one.panels is None for one in (layout, previous)):
-            return
-        if layout is None or not layout.is_arranged_as(previous):
+        shown = self.tissue, self.is_map_shown
+        is_same = are_same_objects(shown, self._last_shown)
+        self._last_layout, self._last_shown = layout, shown
+        has_panels = any(one is not None and one.panels for one in (layout, previous))
+        if has_panels and (layout is None or not layout.is_arranged_as(previous)):
+            is_same = False
+        if not is_same:
             self.panels_changed.emit()

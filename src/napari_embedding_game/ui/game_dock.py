@@ -17,7 +17,7 @@ from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.data.palette import choose_palette
 from napari_embedding_game.ui.canvas.hover import HoverTooltip
 from napari_embedding_game.ui.canvas.marks import (
-    add_caption_painter,
+    add_caption_painters,
     add_hand_mark_painter,
 )
 from napari_embedding_game.ui.canvas.mouse import MapMouse
@@ -205,7 +205,7 @@ class GameDock(MapWidget):
         self.track_paths = TrackPaths(overlay)
         add_hand_mark_painter(overlay)
         self.map_names = MapNames(overlay)
-        add_caption_painter(overlay)
+        add_caption_painters(overlay)
         self.mouse = MapMouse(overlay, self.map_names.handle_at)
         self.objects_view = ObjectsView(overlay, workspace.linked_layers)
         actions = {

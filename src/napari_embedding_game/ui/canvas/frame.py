@@ -76,6 +76,14 @@ class Frame:
         self._shift = 0.0
         """World units by which the map is shifted right to keep outliers off images."""
 
+    @classmethod
+    def of_world(cls, side: float, n_axes: int = 2) -> Frame:
+        """Return a frame of points that have world units and the world's origin."""
+        frame = cls(n_axes=n_axes)
+        frame.side, frame._half = side, side / 2
+        frame._center[-2:] = side / 2
+        return frame
+
     @property
     def is_fitted(self) -> bool:
         """Whether an extent has been followed; before that there is no scale."""

@@ -16,7 +16,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.palette import to_hex_colors
 from napari_embedding_game.session.row_details import RowDetails, describe_row
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
-from napari_embedding_game.ui.canvas.pick import find_row_at_pixel
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import ObjectLayers
 from napari_embedding_game.ui.images.picture_grid import fit_into_square, to_qimage
@@ -110,15 +109,13 @@ class HoverTooltip(QObject):
         It is also hidden while a button is pressed.  A new point starts the job that
         makes its picture, where there are images, and stops that of the former point.
         """
-        seen, session = self._session.view.positions, self._session
-        row, n_points = None, len(session.clusters.labels)
-        if seen is not None and n_points:
-            row = find_row_at_pixel(self._layers, seen, self._pixel)
+        session = self._session
+        row = self._overlay.scene.find_row_at_pixel(self._pixel)
         is_held = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         if row is None or session.dataset is None or is_held:
             self.hide()
-        elif row % n_points != self.row or not QToolTip.isVisible():
-            self.row = number = row % n_points
+        elif row != self.row or not QToolTip.isVisible():
+            self.row = number = row
             self._image = None
             self._picture_job.stop()
             dataset, linked = session.dataset, self._linked.current

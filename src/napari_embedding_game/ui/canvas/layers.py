@@ -86,6 +86,8 @@ class MapLayers:
         self._pictures: dict[str, MapPicture] = {}
         """The pictures of the layers of points, by the names of the layers."""
         self._shows_landmarks = True
+        self._visibility: tuple[Points | None, bool] = None, True
+        """A layer, and the visibility that :meth:`set_points_visible` gave it."""
         self._snapshot: Snapshot | None = None
         """The snapshot whose positions are shown."""
         self._corners: NDArray[np.floating] | None = None
@@ -276,6 +278,14 @@ class MapLayers:
         if has_changed and self.landmarks is not None and not self._is_blank:
             self.landmarks.visible = visible  # renders all layers
 
+    def set_points_visible(self, visible: bool) -> None:
+        """Show or hide the map's points; a repeated call keeps a person's choice."""
+        layer = self.points
+        if layer is not None and (layer, visible) != self._visibility:
+            if self._visibility[0] is layer or not visible:
+                layer.visible = visible
+            self._visibility = layer, visible
+
     def _move_landmarks(self, snapshot: Snapshot) -> None:
         """Move the landmarks to their places in a snapshot, and change their number.
 
@@ -435,12 +445,12 @@ class MapLayers:
             self._beside.add(layer)
         return holds
 
-    def move_beside_other_layers(self) -> bool:
+    def move_beside_other_layers(self, *, is_forced: bool = False) -> bool:
         """Give the map a new frame next to the other layers where it overlaps them.
 
-        The frame is also new after other axes are displayed.  Layers that were empty
-        when added count only if they are images or labels.  Return whether the map must
-        be rendered again.
+        The frame is also new after other axes are displayed, and if ``is_forced``.
+        Layers that were empty when added count only if they are images or labels.
+        Return whether the map must be rendered again.
         """
         before, self._displayed_axes = self._displayed_axes, self._find_displayed_axes()
         is_turned = before != self._displayed_axes
@@ -451,7 +461,7 @@ class MapLayers:
             if isinstance(layer, Image | Labels) or layer in self._beside
         ]
         is_met = any(map(self.frame.overlaps_box, self._displayed_extents(beside)))
-        if self.points is None or not (is_turned or is_met):
+        if self.points is None or not (is_turned or is_met or is_forced):
             return self.points is not None and self.points.ndim != self._n_axes
         self.frame = Frame(self._displayed_extents(), self.points.ndim)
         self._snapshot = None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, Qt
 from qtpy.QtGui import QColor, QPainter, QPen
 
-from napari_embedding_game.session.panels import GAP
+from napari_embedding_game.session.panels import GAP, Panels
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
+from napari_embedding_game.ui.canvas.pick import AnyLayers
 from napari_embedding_game.ui.canvas.projection import CanvasProjection
 from napari_embedding_game.ui.style.halo_text import (
     ON_DARK,
@@ -25,19 +28,28 @@ MAX_HELD = 60
 """About so many held points are marked: more marks would hide their colours."""
 
 
-def add_caption_painter(overlay: MapOverlay) -> None:
-    """Add a painter to the overlay that captions each panel with its group or map.
+def add_caption_painters(overlay: MapOverlay) -> None:
+    """Add painters to the overlay that caption each panel with its group or map.
 
-    It is active while there are panels.
+    The panels are those of the map, and those of the tissue.
     """
-    session = overlay.scene.session
+    scene, view = overlay.scene, overlay.scene.session.view
+    _add_caption_painter(overlay, scene.map_layers, lambda: view.panels)
+    of_tissue = lambda: view.tissue and view.tissue.panels  # noqa: E731
+    _add_caption_painter(overlay, scene.tissue_layers, of_tissue)
+
+
+def _add_caption_painter(
+    overlay: MapOverlay, layers: AnyLayers, find_panels: Callable[[], Panels | None]
+) -> None:
+    """Add a painter of captions over some layers, active while there are panels."""
 
     def paint_captions(painter: QPainter, projection: CanvasProjection) -> None:
         """Paint title and detail above each panel, on two lines where one is too wide.
 
         A line wider than its panel is elided.
         """
-        if (panels := session.view.panels) is None:  # a signal follows
+        if (panels := find_panels()) is None:  # a signal follows
             return
         colors = ON_LIGHT if overlay.is_on_light_canvas else ON_DARK
         half = panels.width * (1 + GAP) / 2 * panels.facing[0]
@@ -62,9 +74,10 @@ def add_caption_painter(overlay: MapOverlay) -> None:
                     )
 
     def update_painter() -> None:
-        overlay.set_painter(paint_captions, session.view.panels is not None)
+        overlay.set_painter(paint_captions, find_panels() is not None, layers)
 
-    overlay.connections.connect(update_painter, session.view.panels_changed)
+    view = overlay.scene.session.view
+    overlay.connections.connect(update_painter, view.panels_changed)
     update_painter()
 
 

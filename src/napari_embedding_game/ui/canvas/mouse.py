@@ -320,14 +320,13 @@ class MapMouse(QObject):
             self.selection_picked.emit()
 
     def _point_at(self, pixel: Pixel) -> int | None:
-        """Return the row of the point nearest to a pixel (x, y) of the map, or None."""
-        seen = self._session.view.positions
-        if seen is None:
-            return None
-        row = find_row_at_pixel(
-            self._layers, seen, pixel, reach_pixels=0.0, margin_share=CLICK_MARGIN
+        """Return the row of the point nearest to a pixel (x, y), or None.
+
+        The point may be on the map or in tissue.
+        """
+        return self._scene.find_row_at_pixel(
+            pixel, reach_pixels=0.0, margin_share=CLICK_MARGIN
         )
-        return None if row is None else row % len(self._session.clusters.labels)
 
     def _object_row_at(self, event: Any) -> int | None:
         """Return the row whose object, or else whose track, is at a mouse event."""
@@ -386,14 +385,15 @@ class MapMouse(QObject):
     def _is_gesture_for_map(self, pixel: Pixel) -> bool:
         """Return whether a gesture that begins at a pixel (x, y) is for the map.
 
-        It is for the map in the map's box, on flat labels of the image, and with an
-        active tool anywhere while labels are visible.  In space a drag without a tool
-        turns the camera.
+        It is for the map in the box of the map or of its tissue, on flat labels of the
+        image, and with an active tool anywhere while labels are visible.  In space a
+        drag without a tool turns the camera.
         """
         if self._session.view.positions is None or self._layers.points is None:
             return False
         objects = find_visible_objects(self._viewer, self._session, self._linked)
-        return self._layers.is_map_at(pixel) or (
+        placed = self._scene.placed_points()
+        return any(layers.is_map_at(pixel) for layers, _ in placed) or (
             objects is not None and (bool(self.tool) or objects.is_on_labels(pixel))
         )
 
@@ -403,19 +403,22 @@ class MapMouse(QObject):
             self._set_tool("")
 
     def _point_pixels_on_maps(self) -> NDArray[np.floating] | None:
-        """Return the pixels (m N, 2) of the points on m maps; None without a map.
+        """Return the pixels (m N, 2) of the points on m maps and in tissue, or None.
 
-        A point outside the map's box of the canvas has NaN.  In napari's grid the
-        pixels of the compared map, the second half, are in that map's box.
+        A point outside its box of the canvas has NaN.  In napari's grid the pixels of
+        the compared map, the second half of the maps' pixels, are in that map's box.
+        None where neither map nor tissue is visible.
         """
-        seen, projection = self._session.view.positions, self._layers.projection()
-        if seen is None or projection is None:
-            return None
-        pixels, offset = projection.to_pixels(seen), self._layers.grid_offset()
-        pixels[~projection.contains(pixels)] = np.nan
-        if offset.any():
-            pixels[len(pixels) // 2 :] += offset
-        return pixels
+        found = []
+        for layers, seen in self._scene.placed_points():
+            projection, offset = layers.projection(), layers.grid_offset()
+            assert projection is not None
+            pixels = projection.to_pixels(seen)
+            pixels[~projection.contains(pixels)] = np.nan
+            if offset.any():
+                pixels[len(pixels) // 2 :] += offset
+            found.append(pixels)
+        return np.concatenate(found) if found else None
 
     def _set_tool(self, tool: Tool) -> None:
         """Activate a tool, hide the ring, and emit :attr:`tool_changed`.

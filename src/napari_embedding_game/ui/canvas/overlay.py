@@ -24,6 +24,7 @@ from qtpy.QtGui import (
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qimage_to_array
 
+from napari_embedding_game.ui.canvas.pick import AnyLayers
 from napari_embedding_game.ui.canvas.projection import (
     CanvasProjection,
     view_change_events,
@@ -37,7 +38,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 
 PaintFunction = Callable[[QPainter, CanvasProjection], None]
-"""Paints over the map, given the map's projection."""
+"""Paints over the map or the tissue, given its projection."""
 COLOR, VEIL = QColor("#ffb000"), QColor(255, 176, 0, 60)
 HALO, WIDTH = QColor(0, 0, 0, 90), 2.0
 """Colours of lasso and brush, and the width of their lines in pixels."""
@@ -90,10 +91,11 @@ class MapOverlay(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._canvas: QWidget | None = None
-        self._painters: dict[PaintFunction, bool] = {}
-        """Whether each painter has something to paint; the last paints on top."""
-        self._painted: CanvasProjection | None = None
-        """The map's projection when the overlay was last painted."""
+        self._painters: dict[PaintFunction, tuple[bool, AnyLayers]] = {}
+        """Whether each painter has something to paint, and over which layers; the last
+        paints on top."""
+        self._painted: list[CanvasProjection | None] = []
+        """The projections of map and tissue when the overlay was last painted."""
         self.grid_offset = QPointF()
         """Shift in pixels of the compared map in napari's grid."""
         self.line: list[NDArray[np.floating]] = []
@@ -128,20 +130,31 @@ class MapOverlay(QWidget):
         """Whether the canvas is light."""
         return is_canvas_light(self.scene.viewer)
 
-    def set_painter(self, painter: PaintFunction, is_active: bool) -> None:
-        """Add a painter above the former ones, or turn it on or off, and refresh."""
-        self._painters[painter] = is_active
+    def set_painter(
+        self, painter: PaintFunction, is_active: bool, layers: AnyLayers | None = None
+    ) -> None:
+        """Add a painter above the former ones, or turn it on or off, and refresh.
+
+        It paints over ``layers``, by default the map's, and receives their projection.
+        """
+        self._painters[painter] = is_active, layers or self._layers
         self.refresh()
+
+    def _projections(self) -> list[CanvasProjection | None]:
+        """Return the present projections of map and tissue, None where not visible."""
+        scene = self.scene
+        return [layers.projection() for layers in (self._layers, scene.tissue_layers)]
 
     def refresh(self, event: object = None) -> None:
         """Show and repaint the overlay, or hide it where there is nothing to paint.
 
-        Painters need a visible map; a line and a ring do not.  Without a window nothing
-        is done.
+        Painters need their layers to be visible; a line and a ring do not.  Without a
+        window nothing is done.
         """
         is_free = bool(self.line) or self.ring is not None
-        is_seen = is_free or (
-            any(self._painters.values()) and self._layers.projection() is not None
+        is_seen = is_free or any(
+            is_active and layers.projection() is not None
+            for is_active, layers in self._painters.values()
         )
         if self.canvas is not None and (is_seen or self.isVisible()):
             self.setVisible(is_seen)
@@ -163,30 +176,29 @@ class MapOverlay(QWidget):
         return False
 
     def _update_if_moved(self) -> None:
-        """Request a repaint if the map's projection has changed."""
-        new, old = self._layers.projection(), self._painted
-        if new is not old and (new is None or not new.equals(old)):
-            self.update()
+        """Request a repaint if the projection of map or tissue has changed."""
+        for new, old in zip(self._projections(), self._painted, strict=False):
+            if new is not old and (new is None or not new.equals(old)):
+                self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Run active painters, then paint the traced line and the ring of the brush.
 
-        Painters are clipped to the boxes of the map and of the compared map; none runs
-        while the map is hidden.
+        Painters are clipped to the boxes of their layers, in napari's grid also to that
+        of the compared map; none runs while its layers are hidden.
         """
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._painted = projection = self._layers.projection()
-        if projection is not None:
-            box = QRectF(*projection.canvas_box)
-            self.grid_offset = QPointF(*self._layers.grid_offset())
-            painter.setClipRect(box.united(box.translated(self.grid_offset)))
-            for paint, is_painted in self._painters.items():
-                if is_painted:
-                    painter.save()
-                    paint(painter, projection)
-                    painter.restore()
-            painter.setClipping(False)
+        self._painted = self._projections()
+        for paint, (is_active, layers) in self._painters.items():
+            projection = layers.projection() if is_active else None
+            if projection is not None:
+                box = QRectF(*projection.canvas_box)
+                self.grid_offset = QPointF(*layers.grid_offset())
+                painter.save()
+                painter.setClipRect(box.united(box.translated(self.grid_offset)))
+                paint(painter, projection)
+                painter.restore()
         pixel, radius = self.ring or (None, None)
         if self.line:
             paint_line_or_polygon(painter, np.array(self.line), radius, VEIL)

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.ui.canvas.layers import MapLayers
+from napari_embedding_game.ui.canvas.tissue_layers import TissueLayers
 from napari_embedding_game.ui.pixels import as_readonly_array
 
+AnyLayers = MapLayers | TissueLayers
+"""Layers whose points are rows: of the map, or of the tissue."""
 REACH = 7.0
 """Canvas pixels around the center of a small point that still count as on it."""
 CLICK_MARGIN = 0.08
@@ -22,7 +25,7 @@ CLICK_MARGIN = 0.08
 
 
 def find_row_at_pixel(
-    layers: MapLayers,
+    layers: AnyLayers,
     positions: NDArray[np.floating],
     pixel: NDArray[np.floating],
     *,

@@ -28,8 +28,10 @@ from napari_embedding_game.session.run.run import GameRun
 from napari_embedding_game.session.session import RESTING_STATES
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
+from napari_embedding_game.ui.canvas.pick import AnyLayers, find_row_at_pixel
 from napari_embedding_game.ui.canvas.picture import PointStyle
 from napari_embedding_game.ui.canvas.projection import map_steps_right_and_up
+from napari_embedding_game.ui.canvas.tissue_layers import TissueLayers
 from napari_embedding_game.ui.connections import (
     Connections,
     disconnect_all,
@@ -86,6 +88,13 @@ class MapScene(QObject):
         self.map_layers = MapLayers(
             viewer, self._on_points_removed, self._on_points_colored
         )
+        self.tissue_layers = TissueLayers(
+            viewer, self._on_tissue_removed, self._on_points_colored
+        )
+        self._wanted_rows: NDArray[np.intp] | None = None
+        """The rows that the camera goes to in tissue, instead of showing all."""
+        self._shown_parts = False, True
+        """Whether the tissue is shown, and whether the map is."""
         self._rendered_run: GameRun | None = None
         self._hidden: PlacedOn | None = None
         """A reference whose layer of cells a person has removed."""
@@ -106,7 +115,7 @@ class MapScene(QObject):
             FINISH_MS, self._finish_map_at_rest
         )
         self._write_features_soon = self._make_debounced(0, self._write_map_features)
-        self._fit_camera_soon = self._make_debounced(0, self.map_layers.fit_camera)
+        self._fit_camera_soon = self._make_debounced(0, self.fit_camera)
         self._add_blank_layers_soon = self._make_debounced(
             0, self._add_blank_layers_if_preparing
         )
@@ -135,7 +144,7 @@ class MapScene(QObject):
         # Delayed, since napari has yet to update its own widgets.
         hear(self._move_map_soon, dims.ndisplay)
         hear(self._update_facing, viewer.scene.camera.events.angles)
-        hear(self.map_layers.center_on_point, workspace.reveal_wanted)
+        hear(self._on_reveal_wanted, workspace.reveal_wanted)
         self._update_facing()
         for layer in workspace.leftover_layers:  # the layers of a former dock
             if layer in viewer.layers:
@@ -156,7 +165,57 @@ class MapScene(QObject):
             self.map_layers.points,
             self.map_layers.landmarks,
         )
+        self.tissue_layers.close()
         self.map_layers.close()
+
+    def placed_points(self) -> list[tuple[AnyLayers, NDArray[np.floating]]]:
+        """Return the layers of points on show, each with all positions of the points.
+
+        Entry i of m N positions is of row ``i % N``, as in :attr:`View.positions`.
+        """
+        view = self.session.view
+        seen = None if view.positions is None else (self.map_layers, view.positions)
+        tissue = view.tissue
+        pairs = seen, None if tissue is None else (self.tissue_layers, tissue.positions)
+        return [pair for pair in pairs if pair and pair[0].projection() is not None]
+
+    def find_row_at_pixel(
+        self, pixel: NDArray[np.floating], **limits: float
+    ) -> int | None:
+        """Return the row whose point is drawn at a pixel (x, y), on map or tissue.
+
+        None off all points.  ``limits`` are those of :func:`~.pick.find_row_at_pixel`.
+        """
+        n_rows = len(self.session.clusters.labels)
+        for layers, positions in self.placed_points():
+            if layers.is_map_at(pixel):
+                row = find_row_at_pixel(layers, positions, pixel, **limits)
+                return None if row is None else row % n_rows
+        return None
+
+    # The camera
+
+    def fit_camera(self) -> None:
+        """Fit the camera to what is shown, or go to the rows that were asked for."""
+        rows, self._wanted_rows = self._wanted_rows, None
+        if rows is not None or not self.session.view.is_map_shown:
+            self.tissue_layers.move_camera(rows)
+        else:
+            self.map_layers.fit_camera()
+
+    def show_in_tissue(self, rows: NDArray[np.intp]) -> None:
+        """Show the tissue beside the map, unless it is shown, and go to some rows."""
+        look, self._wanted_rows = self.session.look, rows
+        if look.show == "map":
+            look.show = "map and tissue"
+        self._fit_camera_soon()
+
+    def _on_reveal_wanted(self, row: int) -> None:
+        """Center the camera on the point of a row: on the map, or in tissue alone."""
+        if self.session.view.is_map_shown:
+            self.map_layers.center_on_point(row)
+        else:
+            self.tissue_layers.move_camera(np.array([row]))
 
     # Frames
 
@@ -197,7 +256,9 @@ class MapScene(QObject):
             self.render_map()
             self._finish_map_soon()
 
-    def move_map_beside_layers(self, event: object = None) -> None:
+    def move_map_beside_layers(
+        self, event: object = None, *, is_forced: bool = False
+    ) -> None:
         """Move the map next to other layers, or to other displayed axes, if needed.
 
         The session is told the present directions on the canvas.  A moved map is
@@ -205,10 +266,10 @@ class MapScene(QObject):
         is fitted.
         """
         self._update_facing()
-        if (
-            self.session.snapshot is not None
-            and self.map_layers.move_beside_other_layers()
-        ):
+        if self.session.snapshot is None:
+            return
+        is_moved = self.map_layers.move_beside_other_layers(is_forced=is_forced)
+        if is_moved or self.tissue_layers.has_other_axes:
             self.render_map()
             self.map_layers.refresh_thumbnails_and_extents()
             self._write_features_soon()  # the layer may have been replaced
@@ -274,6 +335,7 @@ class MapScene(QObject):
         style, reference = self._point_style(snapshot), session.placed_on
         # In panels the reference's cells would not lie on the map.
         is_hidden = snapshot is not session.snapshot or reference is self._hidden
+        is_hidden |= not session.view.is_map_shown
         if reference and (is_hidden or not reference.has_layout_of(snapshot)):
             reference = None
         corners = None if reference is None else reference.corners
@@ -282,11 +344,19 @@ class MapScene(QObject):
         is_immediate = session.state in RESTING_STATES
         is_played = session.state in ("running", "paused")
         has_rings = session.look.show_landmarks or is_played
+        has_rings = has_rings and session.view.is_map_shown
         self.map_layers.set_landmarks_visible(has_rings and panels is None)
         if self.map_layers.show_snapshot(
             snapshot, style, is_immediate=is_immediate, corners=corners
         ):
-            self.map_layers.show_extra_points(COMPARED, layout.other, style)
+            is_shown, tissue = session.view.is_map_shown, session.view.tissue
+            self.map_layers.set_points_visible(is_shown)
+            if tissue is None:
+                self.tissue_layers.hide()
+            else:
+                self.tissue_layers.show(tissue, style, self.map_layers.points)
+            other = layout.other if is_shown else None
+            self.map_layers.show_extra_points(COMPARED, other, style)
             cells = np.empty((0, 2)) if reference is None else reference.cells
             grey = np.array(REFERENCE_GREYS[is_canvas_light(self.viewer)], np.float32)
             greys = PointStyle(
@@ -345,6 +415,10 @@ class MapScene(QObject):
             self._remove_stale_layers_soon()  # napari may yet remove more layers
             self.map_rendered.emit()
 
+    def _on_tissue_removed(self) -> None:
+        """Show the map alone after a person has removed the points in tissue."""
+        self.session.look.show = "map"
+
     def _on_points_colored(self, rgba: Colors) -> None:
         """Keep colours that were set in the layer until the coloring changes."""
         self.coloring = replace(self.coloring, rgba=rgba)
@@ -364,6 +438,7 @@ class MapScene(QObject):
         """
         if self.session.snapshot is None and self._rendered_run is None:
             self.map_layers.remove_layers()
+            self.tissue_layers.hide()
             self.map_rendered.emit()
         elif self.map_layers.points is None:
             self.map_layers.show_extra_points(COMPARED, None, NO_STYLE)
@@ -381,10 +456,20 @@ class MapScene(QObject):
         self.session.view.facing = map_steps_right_and_up(self.viewer)
 
     def _on_panels_changed(self) -> None:
-        """Render panels or the map without panels, and fit the camera at rest."""
+        """Render panels, tissue or the map alone, and fit the camera at rest.
+
+        The map moves beside a tissue that is now shown, and back after it.
+        """
+        view, before = self.session.view, self._shown_parts
+        self._shown_parts = view.tissue is not None, view.is_map_shown
+        has_other_parts = self._shown_parts != before
+        if has_other_parts:
+            self.viewer.dims.ndisplay = 3 if view.n_axes_shown == 3 else 2
         self.render_map()
+        if has_other_parts:
+            self.move_map_beside_layers(is_forced=True)
         self._finish_map_soon()
-        if self.session.state != "running":
+        if has_other_parts or self.session.state != "running":
             self._fit_camera_soon()
 
     def _on_state_changed(self, state: str) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import get_args
 
+from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import QPushButton, QWidget
 
 from napari_embedding_game.core.settings import NO_HAND, is_game
 from napari_embedding_game.session.session import RESTING_STATES
+from napari_embedding_game.session.settings import Shown
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.form_widgets import CTRL, TextLabel
+from napari_embedding_game.ui.style.form_widgets import CTRL, ChoiceBox, TextLabel
 from napari_embedding_game.ui.style.layouts import (
     equal_width_box,
     horizontal_box,
@@ -24,11 +27,19 @@ TIPS = {
     "lasso": f"Draw around points (Shift and drag); {CTRL} adds.",
     "brush": f"Paint over points (B); Shift adds, {CTRL} takes away.",
     "embed": "Open a map of the selected points alone; this one stays.",
-    "objects": "Zoom to the selected objects in the image; M brings the map back.",
     "hold": "Hold the selected points in place while the others move.",
     "free": "Free the selected points that are held, or all.",
     "neighbors": "Press and hold: similar points move to the selection.",
 }
+SHOWN_TIP = "Show the cells on the map, in the tissue, or both beside each other."
+IN_IMAGE, IN_TISSUE = (
+    (f"Show in {where}", f"Zoom to the selected {what}; M brings the map back.")
+    for where, what in (
+        ("image", "objects in the image"),
+        ("tissue", "cells in tissue"),
+    )
+)
+"""Text and tooltip of the button that goes to the selection."""
 
 
 class SelectionControls(QWidget):
@@ -37,8 +48,8 @@ class SelectionControls(QWidget):
     Parameters
     ----------
     actions : mapping of str to callable
-        The action of each button, by the keys of ``TIPS``.  The action of "neighbors"
-        receives whether the button is down.
+        The action of each button, by the keys of ``TIPS`` and "objects".  That of
+        "neighbors" receives whether the button is down.
     """
 
     def __init__(self, workspace: Workspace, actions: Mapping[str, Callable]) -> None:
@@ -54,7 +65,7 @@ class SelectionControls(QWidget):
         self.lasso_button = button("Lasso", "lasso")
         self.brush_button = button("Brush", "brush")
         self.embed_button = button("Map these", "embed")
-        self.show_objects_button = button("Show in image", "objects")
+        self.show_objects_button = push_button(*IN_IMAGE, actions["objects"])
         self.hold_button = button("Hold", "hold")
         self.release_button = button("Free", "free")
         self.neighbors_button = push_button("True neighbours", TIPS["neighbors"])
@@ -62,14 +73,19 @@ class SelectionControls(QWidget):
         self.neighbors_button.released.connect(partial(actions["neighbors"], False))
         self.message, self.tool_hint = TextLabel(), TextLabel()
         self.by_hand = TextLabel()
+        look = session.look
+        self.shown = ChoiceBox(SHOWN_TIP, partial(setattr, look, "show"), 13)
+        self.shown.set_choices((name.capitalize(), name) for name in get_args(Shown))
+        self.shown.setAccessibleName("Show")
         self.lasso_button.setCheckable(True)
         self.brush_button.setCheckable(True)
         self.tools = widget_with_layout(
             vertical_box(
-                equal_width_box(self.lasso_button, self.brush_button), self.tool_hint
+                equal_width_box(self.lasso_button, self.brush_button, self.shown),
+                self.tool_hint,
             )
         )
-        """The tools that select points on the map."""
+        """The tools that select points, and where these points are shown."""
         self.held_row = widget_with_layout(
             horizontal_box(self.by_hand, self.release_button)
         )
@@ -81,6 +97,7 @@ class SelectionControls(QWidget):
         connect = Connections(self).connect
         connect(self.update_buttons, session.state_changed, self._linked.changed)
         connect(self._on_hand_changed, session.hand.changed, session.settings.changed)
+        connect(self.update_buttons, session.dataset_changed, look.events.show)
         self._on_hand_changed()
 
     def update_buttons(self, *event: object) -> None:
@@ -90,7 +107,17 @@ class SelectionControls(QWidget):
         points.
         """
         snapshot, state = self._session.snapshot, self._session.state
-        self.show_objects_button.setVisible(self._linked.current is not None)
+        has_tissue, has_image = (
+            self._session.view.has_tissue,
+            bool(self._linked.current),
+        )
+        self.show_objects_button.setVisible(has_tissue or has_image)
+        text, tip = IN_IMAGE if has_image else IN_TISSUE
+        self.show_objects_button.setText(text)
+        self.show_objects_button.setToolTip(tip)
+        self.shown.setVisible(has_tissue)
+        with QSignalBlocker(self.shown):
+            self.shown.value = self._session.look.show
         self.hold_button.setVisible(self._is_game)
         has_neighbors = snapshot is not None and snapshot.neighbors is not None
         # A button that is hidden while down would never be released.

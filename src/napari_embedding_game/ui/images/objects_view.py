@@ -1,4 +1,4 @@
-"""Show the objects of selected points large in their image, and go back to the map."""
+"""Show selected points large in their image or tissue, and go back to the map."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ FILLED = 0.8
 """Share of the canvas that several objects fill at most."""
 FLASH_MS, N_FLASHES, MAX_RINGS = 250, 2, 200
 """How long a ring is shown and then hidden; how often; around how many objects."""
-RING = 1.25
-"""Radius of a ring in half diagonals of the object's box."""
+RING, LEAST_RING = 1.25, 5.0
+"""Radius of a ring in half diagonals of the object's box, or in distances between cells
+in tissue; and its least radius there, in pixels."""
 
 
 class ObjectsView:
-    """Zooms to the objects of the selected points, and rings them for a moment.
+    """Zooms to the objects or cells of the selected points, and rings them shortly.
 
     The camera of the map is remembered, and restored by :meth:`return_to_map`.
     """
@@ -52,33 +53,44 @@ class ObjectsView:
         self._n_changes_left = 0
         self._timer = QTimer(overlay, interval=FLASH_MS)
         self._timer.timeout.connect(self._toggle_rings)
-        overlay.set_painter(self._paint_rings, False)
+        self._hide_rings()
         changed = self._scene.session.dataset_changed
         overlay.connections.connect(self._forget_map_camera, changed)
 
     def show_selected_objects(self) -> None:
         """Zoom to the objects of the selected points, and ring them for a moment.
 
-        The sliders are moved to the slice of the first object.  A view in space is
-        centred, not zoomed.  Does nothing where no selected point has an object.
+        Without linked layers it zooms to the cells in tissue, which is shown beside the
+        map if need be.  The sliders are moved to the slice of the first object.  A view
+        in space is centred, not zoomed.  Does nothing where no selected point has an
+        object, or a position in tissue.
         """
         session, viewer = self._scene.session, self._scene.viewer
         linked, dataset = self._linked_layers.current, session.dataset
-        if linked is None or dataset is None or dataset.objects is None:
+        if dataset is None:
             return
-        rows = session.selection.rows
-        objects = dataset.objects.take(rows)
-        if not objects.present.any():
+        rows, camera = session.selection.rows, viewer.scene.camera
+        before = tuple(camera.center), float(camera.zoom)
+        if linked is None and session.view.has_tissue:
+            is_known = np.isfinite(dataset.tissue.positions[rows, 0])
+            if not is_known.any():
+                return
+            rows = rows[is_known]
+            self._scene.show_in_tissue(rows)
+        elif linked is None or dataset.objects is None:
             return
-        camera = viewer.scene.camera
-        if self._map_camera is None:
-            self._map_camera = tuple(camera.center), float(camera.zoom)
-        center_on_objects(viewer, linked.labels, objects)
-        zoom = self._find_zoom(linked, objects)
-        if zoom is not None:
-            camera.zoom = zoom
+        else:
+            objects = dataset.objects.take(rows)
+            if not objects.present.any():
+                return
+            center_on_objects(viewer, linked.labels, objects)
+            zoom = self._find_zoom(linked, objects)
+            if zoom is not None:
+                camera.zoom = zoom
+        self._map_camera = self._map_camera or before
         viewer.status = BACK
-        self._rows, self._n_changes_left = rows[:MAX_RINGS], 2 * N_FLASHES
+        step = max(1, len(rows) // MAX_RINGS)
+        self._rows, self._n_changes_left = rows[::step], 2 * N_FLASHES
         self._toggle_rings()
         self._timer.start()
 
@@ -88,7 +100,7 @@ class ObjectsView:
         It is fitted where no objects were shown since the map was made.
         """
         if self._map_camera is None:
-            self._scene.map_layers.fit_camera()
+            self._scene.fit_camera()
             return
         camera = self._scene.viewer.scene.camera
         camera.center, camera.zoom = self._map_camera
@@ -126,7 +138,29 @@ class ObjectsView:
         self._n_changes_left = max(self._n_changes_left - 1, 0)
         if not self._n_changes_left:
             self._timer.stop()
-        self._overlay.set_painter(self._paint_rings, self._n_changes_left % 2 == 1)
+        if self._n_changes_left % 2 == 0:
+            self._hide_rings()
+        elif self._linked_layers.current is not None:
+            self._overlay.set_painter(self._paint_rings, True)
+        else:
+            layers = self._scene.tissue_layers
+            self._overlay.set_painter(self._paint_rings_in_tissue, True, layers)
+
+    def _hide_rings(self) -> None:
+        """Hide the rings around objects and cells."""
+        for painter in (self._paint_rings, self._paint_rings_in_tissue):
+            self._overlay.set_painter(painter, False)
+
+    def _paint_rings_in_tissue(
+        self, painter: QPainter, projection: CanvasProjection
+    ) -> None:
+        """Paint a ring around each cell in tissue."""
+        tissue = self._scene.session.view.tissue
+        if tissue is not None:
+            positions = tissue.positions[self._rows]
+            zooms = projection.pixels_per_unit_at(positions)
+            radii = np.maximum(RING * tissue.spacing * zooms, LEAST_RING)
+            _paint_rings_at(painter, projection.to_pixels(positions), radii)
 
     def _paint_rings(self, painter: QPainter, projection: CanvasProjection) -> None:
         """Paint a ring around each object in the slice on show, wherever it lies."""
@@ -136,13 +170,20 @@ class ObjectsView:
         if visible is None:
             return
         painter.setClipping(False)  # the image may lie in another box of the grid
-        painter.setBrush(Qt.BrushStyle.NoBrush)
         centers = visible.center_pixels()[self._rows]
         corners = visible.objects.box_corners[self._rows][:, :, visible.axes]
         ends = [visible.projection.to_pixels(corners[:, end]) for end in (0, 1)]
         radii = RING * np.linalg.norm(ends[1] - ends[0], axis=1) / 2
-        for color, width in ((HALO, 2 * WIDTH), (COLOR, WIDTH)):
-            painter.setPen(QPen(color, width))
-            for (x, y), radius in zip(centers.tolist(), radii.tolist(), strict=True):
-                if np.isfinite(x + y + radius):
-                    painter.drawEllipse(QPointF(x, y), radius, radius)
+        _paint_rings_at(painter, centers, radii)
+
+
+def _paint_rings_at(
+    painter: QPainter, centers: NDArray[np.floating], radii: NDArray[np.floating]
+) -> None:
+    """Paint a ring around each of the pixels (n, 2), with radii (n,) in pixels."""
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for color, width in ((HALO, 2 * WIDTH), (COLOR, WIDTH)):
+        painter.setPen(QPen(color, width))
+        for (x, y), radius in zip(centers.tolist(), radii.tolist(), strict=True):
+            if np.isfinite(x + y + radius):
+                painter.drawEllipse(QPointF(x, y), radius, radius)
