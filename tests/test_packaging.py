@@ -137,7 +137,7 @@ def test_napari_finds_an_editable_install(unpacked_sdist, tmp_path, table):
     assert found["icon"]
     assert set(found["widgets"]) == WIDGETS
     assert {"*.h5ad", "*.csv", "*.npz"} <= set(found["patterns"])
-    assert found["samples"] == ["digits", "pbmc", "nuclei"]
+    assert found["samples"] == ["digits", "pbmc", "tissue", "nuclei"]
     assert found["readers of a table"] == 1
     assert "valid!" in validated
 
@@ -168,7 +168,7 @@ def test_every_entry_of_the_manifest_opens_in_a_window(wheel, tmp_path, table):
         "layers menu": ["Map (Embedding Game)"],
     }
     *samples, opened = found["data"]
-    assert samples == ["digits", "pbmc", "nuclei"]
+    assert samples == ["digits", "pbmc", "tissue", "nuclei"]
     assert opened == "cells.csv"
 
 

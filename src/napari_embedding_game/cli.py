@@ -134,7 +134,7 @@ def _make_parser() -> argparse.ArgumentParser:
     add(
         "--version", action="version", version=metadata.version("napari-embedding-game")
     )
-    add("--sample", choices=("digits", "pbmc", "nuclei"),
+    add("--sample", choices=("digits", "pbmc", "tissue", "nuclei"),
         help="Load this sample and play.")  # fmt: skip
     add("--file", type=Path, help="Load this file and play.")
     add("--screenshot", type=Path, help="Save a picture of the window after the run.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FEATURES = "X_features"
 """Key of ``obsm`` that holds the matrix to embed."""
-SAMPLES = ("digits", "pbmc")
+SAMPLES = ("digits", "pbmc", "tissue")
 """Names of the sample data sets, which are read without a file."""
 
 
@@ -32,8 +32,8 @@ def read(source: str | Path, **options: Any) -> AnnData:
     source : str or Path
         A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad, .h5mu, .loom or
         .rds file, a .zarr folder, counts of 10x, a folder of Visium or Xenium,
-        cytometry (.fcs), a folder of images with labels; or the
-        name of a sample: "digits" or "pbmc".
+        cytometry (.fcs), a folder of images with labels; or the name of a sample:
+        "digits", "pbmc" or "tissue".
     **options
         Options of :class:`~.read_options.ReadOptions`, such as ``space="X_pca"``,
         ``missing="drop"``, ``roles={"donor": "samples"}``, or ``recipe=Recipe()``. Of

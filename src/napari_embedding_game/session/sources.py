@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 SAMPLES = {
     "digits": "Handwritten digits (1,797 images)",
     "pbmc": "Blood cells, PBMC (700 cells)",
+    "tissue": "Simulated tissue (20,000 cells)",
     "nuclei": "Nuclei of a stained section (image + labels)",
 }
 
@@ -293,8 +294,9 @@ class SampleSource(Source):
                 result, dataset=result.dataset.with_roles_and_gene_kind(options)
             )
         yield Stage("Opening the sample")
-        if self.key == "digits":
-            return ReadResult(samples.digits().with_roles_and_gene_kind(options))
+        if self.key != "pbmc":
+            sample = getattr(samples, self.key)()
+            return ReadResult(sample.with_roles_and_gene_kind(options))
         # Apart: here another thread, as it compiles, lets anndata's warnings through.
         dataset = yield from read_in_process(
             samples.find_pbmc_file(), samples.read_pbmc

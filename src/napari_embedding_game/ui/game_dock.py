@@ -205,6 +205,7 @@ class GameDock(MapWidget):
         self.track_paths = TrackPaths(overlay)
         add_hand_mark_painter(overlay)
         self.map_names = MapNames(overlay)
+        MapNames(overlay, is_in_tissue=True)
         add_caption_painters(overlay)
         self.mouse = MapMouse(overlay, self.map_names.handle_at)
         self.objects_view = ObjectsView(overlay, workspace.linked_layers)

@@ -213,4 +213,5 @@ def open_sample(key: str) -> list[LayerData]:
 
 open_digits = partial(open_sample, "digits")
 open_pbmc = partial(open_sample, "pbmc")
+open_tissue = partial(open_sample, "tissue")
 open_nuclei = partial(open_sample, "nuclei")

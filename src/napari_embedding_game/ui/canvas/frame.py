@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 SIDE = 1000.0
 """Side of the box, in world units, where there are no other layers."""
+WIDE = 1.6
+"""Other layers that are so many times wider than high have the map below them."""
 GAP = 0.08
 """Gap between the images and the map, relative to the side."""
 MIN_HALF = 3.0
@@ -56,7 +58,8 @@ class Frame:
 
     The box is a square with ``n_axes`` 2, and with 3 a cube centred on the depth of
     flat layers.  It lies to the right of ``extents``, each [[top, left], [bottom,
-    right]] of another layer, and is as high as all of them together.  Extents that are
+    right]] of another layer, and is as high as all of them together.  If these are
+    wide, it lies below their middle, ``WIDE`` times less wide.  Extents that are
     not finite are ignored.  Without extents the box has the side ``SIDE`` and begins at
     (0, 0).
     """
@@ -66,15 +69,22 @@ class Frame:
     ) -> None:
         finite = [e for e in extents if np.isfinite(e).all()]
         self._corner, self.side, self._has_neighbors = np.zeros(2), SIDE, bool(finite)
+        self._shifted_axis = -1
+        """The axis, rows or columns, along which the map lies beside the others."""
         if finite:
-            top, _ = np.min([e[0] for e in finite], axis=0)
+            top, left = np.min([e[0] for e in finite], axis=0)
             bottom, right = np.max([e[1] for e in finite], axis=0)
             self.side = max(float(bottom - top), 1.0)
             self._corner = np.array([top, right + GAP * self.side])
+            if right - left > WIDE * self.side:
+                self.side, self._shifted_axis = float(right - left) / WIDE, -2
+                middle = (left + right - self.side) / 2
+                self._corner = np.array([bottom + GAP * self.side, middle])
         self._center = np.zeros(n_axes)  # [depth,] row and column, in the map's units
         self._half = 0.0
         self._shift = 0.0
-        """World units by which the map is shifted right to keep outliers off images."""
+        """World units by which the map is shifted away from images, to keep outliers
+        off them."""
 
     @classmethod
     def of_world(cls, side: float, n_axes: int = 2) -> Frame:
@@ -128,7 +138,8 @@ class Frame:
         self._center = self._center + ease * (center - self._center)
         self._half += ease * (half - self._half)
         if is_immediate and self._has_neighbors:
-            beyond = (low[-1] - first[-1]) * self.scale
+            axis = self._shifted_axis
+            beyond = (low[axis] - first[axis]) * self.scale
             self._shift = max(0.0, beyond - GAP * self.side)
 
     @property
@@ -156,7 +167,7 @@ class Frame:
         """World position (d,), ([depth,] row, column), of the map's origin (0, 0)."""
         middle = np.zeros(self.n_axes)
         middle[-2:] = self._corner + self.side / 2
-        middle[-1] += self._shift
+        middle[self._shifted_axis] += self._shift
         return middle - self.scale * self._center
 
     def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:

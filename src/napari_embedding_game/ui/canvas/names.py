@@ -41,6 +41,8 @@ MAX_LETTERS = 32
 """Letters of a name on the map."""
 UNSELECTED_OPACITY = 0.25
 """Opacity of names of unselected clusters, while clusters are selected."""
+COMPACT = 0.6
+"""Radius of a cluster that is named in tissue, relative to the most spread cluster."""
 MIN_OPACITY = 0.3
 """Names below this opacity are no handles."""
 MAX_RUNNING_POINTS = 100_000
@@ -62,19 +64,36 @@ class PlacedNames:
     panels: NDArray[np.intp]
     """(m,) index of each name's panel; 0 on a single map."""
 
+    def select_compact(self) -> PlacedNames:
+        """Return the names of clusters that form a territory of their panel.
+
+        The radius of each is at most ``COMPACT`` of the largest in its panel.
+        """
+        most = np.zeros(1 + int(self.panels.max(initial=0)))
+        np.maximum.at(most, self.panels, self.radii)
+        kept = np.flatnonzero(self.radii <= COMPACT * most[self.panels])
+        lists = ([*map(each.__getitem__, kept)] for each in (self.clusters, self.texts))
+        arrays = self.positions, self.radii, self.half_sizes, self.panels
+        return PlacedNames(*map(tuple, lists), *(each[kept] for each in arrays))
+
 
 EMPTY = np.empty((0, 2))
 NO_NAMES = PlacedNames((), (), EMPTY, EMPTY[:, 0], EMPTY, np.empty(0, np.intp))
 
 
 class MapNames(QObject):
-    """Paints the names of clusters on a map at rest or late in a game."""
+    """Paints the names of clusters on a map at rest or late in a game.
 
-    def __init__(self, overlay: MapOverlay) -> None:
+    With ``is_in_tissue`` they are painted in tissue instead, where clusters that are
+    spread over it have no name.
+    """
+
+    def __init__(self, overlay: MapOverlay, *, is_in_tissue: bool = False) -> None:
         super().__init__(overlay.dock)
         scene = overlay.scene
         self._overlay, self._session = overlay, scene.session
-        self._layers = scene.map_layers
+        self._is_in_tissue = is_in_tissue
+        self._layers = scene.tissue_layers if is_in_tissue else scene.map_layers
         self.names = NO_NAMES
         self._source: tuple[object, ...] = ()
         """The objects that the names were placed for."""
@@ -82,7 +101,7 @@ class MapNames(QObject):
         """Index of the name dragged on a map at rest, and its shift in pixels (2,)."""
         letters = get_settings().appearance.events.font_size
         Connections(self).connect(self.refresh_names, scene.map_rendered, letters)
-        overlay.set_painter(self._paint_names, False)
+        overlay.set_painter(self._paint_names, False, self._layers)
         self.refresh_names()
 
     def refresh_names(self, event: object = None) -> None:
@@ -94,10 +113,12 @@ class MapNames(QObject):
         view, is_read = session.view, self._is_map_readable()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
         of = *of, view.painted_snapshot, view.panels, is_read, text_points()
+        of = *of, view.tissue if self._is_in_tissue else None
         if not are_same_objects(of, self._source):
             self._source = of
             self.names = self._place_names() if is_read else NO_NAMES
-            self._overlay.set_painter(self._paint_names, bool(self.names.clusters))
+            has_names = bool(self.names.clusters)
+            self._overlay.set_painter(self._paint_names, has_names, self._layers)
 
     def label_positions_and_opacities(
         self, projection: CanvasProjection
@@ -213,7 +234,8 @@ class MapNames(QObject):
         A cluster has a name in each panel that holds its points.  Names are in order of
         their clusters, the most important first, then of panels.
         """
-        layout = self._session.view.layout
+        view = self._session.view
+        layout = view.tissue if self._is_in_tissue else view.layout
         clusters, labels = (
             clusters_with_shown_names(self._session),
             self._session.clusters.labels,
@@ -227,7 +249,8 @@ class MapNames(QObject):
             panels, n_maps = layout.panel_of_points, len(layout.panels.captions)
         labels = np.resize(labels, len(seen))
         groups = label_indices([c.id for c in clusters], labels)
-        groups = np.where(groups < 0, -1, groups * n_maps + panels)
+        is_left_out = (groups < 0) | ~np.isfinite(seen[:, 0])
+        groups = np.where(is_left_out, -1, groups * n_maps + panels)
         present, parts = groups_and_their_rows(groups)
         named = tuple(clusters[group // n_maps] for group in present)
         texts = tuple(map(shorten_name, named))
@@ -235,7 +258,8 @@ class MapNames(QObject):
         half_sizes = np.array([text_half_size(text, c.is_named) for text, c in pairs])
         centers, radii = centers_and_radii(seen, parts)
         panels = np.array(present) % n_maps
-        return PlacedNames(named, texts, centers, radii, half_sizes, panels)
+        names = PlacedNames(named, texts, centers, radii, half_sizes, panels)
+        return names.select_compact() if self._is_in_tissue else names
 
     def _paint_names(self, painter: QPainter, projection: CanvasProjection) -> None:
         """Paint the names by their opacities; a dragged name moves with the mouse."""

@@ -120,9 +120,12 @@ class TissueLayers:
             picture.close(shows_markers=False)
             ours.append(picture.layer)
         layers = self._viewer.layers
-        with layers.batched_update():
-            for layer in filter(layers.__contains__, ours):
-                layers.remove(layer)
+        if ours:
+            with layers.batched_update():  # napari cleans up only once
+                for layer in filter(layers.__contains__, ours):
+                    layers.remove(layer)
+        if ours and not self._other_layers():
+            self._set_map_units("pixel")  # those of a map alone mean nothing
         if self._has_shown_bar:
             self._viewer.canvas.overlays.scale_bar.visible = False
             self._has_shown_bar = False
@@ -226,9 +229,11 @@ class TissueLayers:
         """
         layers, units = self._viewer.layers, NAPARI_UNITS[unit]
         layer = make_points_layer(world, TISSUE_NAME)
-        others = [other for other in layers if MAP_KEY not in other.metadata]
+        others = self._other_layers()
         shared = layers.get_extent(others).units if others else None
         layer.units = (units,) * layer.ndim if shared is None else shared[-layer.ndim :]
+        if shared is None:
+            self._set_map_units(units)  # before napari compares them
         self._picture = MapPicture(self._viewer, layer, self._points_colored)
         layer.events.data.connect(self._on_points_edited)
         active = layers.selection.active
@@ -238,6 +243,16 @@ class TissueLayers:
         bar = self._viewer.canvas.overlays.scale_bar
         if unit == "µm" and shared is None and not bar.visible:
             bar.visible = self._has_shown_bar = True
+
+    def _other_layers(self) -> list[Layer]:
+        """Return the layers that belong neither to the map nor to the tissue."""
+        return [x for x in self._viewer.layers if MAP_KEY not in x.metadata]
+
+    def _set_map_units(self, unit: str) -> None:
+        """Give the layers of the map a unit along all axes."""
+        for layer in self._viewer.layers:
+            if MAP_KEY in layer.metadata:
+                layer.units = (unit,) * layer.ndim
 
     def _show_images(self, layout: TissueLayout, points: Points) -> None:
         """Show the layout's pictures below the points, instead of the former ones."""
