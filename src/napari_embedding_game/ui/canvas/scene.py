@@ -26,6 +26,7 @@ from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.session.file.saved_map import PlacedOn
 from napari_embedding_game.session.run.run import GameRun
 from napari_embedding_game.session.session import RESTING_STATES
+from napari_embedding_game.session.tissue import TissueLayout
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
 from napari_embedding_game.ui.canvas.pick import AnyLayers, find_row_at_pixel
@@ -93,8 +94,8 @@ class MapScene(QObject):
         )
         self._wanted_rows: NDArray[np.intp] | None = None
         """The rows that the camera goes to in tissue, instead of showing all."""
-        self._shown_parts = False, True
-        """Whether the tissue is shown, and whether the map is."""
+        self._shown: tuple[TissueLayout | None, bool, int] = None, True, 2
+        """The tissue on show, whether the map is shown, and the number of axes."""
         self._rendered_run: GameRun | None = None
         self._hidden: PlacedOn | None = None
         """A reference whose layer of cells a person has removed."""
@@ -458,18 +459,17 @@ class MapScene(QObject):
     def _on_panels_changed(self) -> None:
         """Render panels, tissue or the map alone, and fit the camera at rest.
 
-        The map moves beside a tissue that is now shown, and back after it.
+        The map moves beside a tissue that is now shown otherwise, and back after it.
         """
-        view, before = self.session.view, self._shown_parts
-        self._shown_parts = view.tissue is not None, view.is_map_shown
-        has_other_parts = self._shown_parts != before
-        if has_other_parts:
+        view, (tissue, *before) = self.session.view, self._shown
+        self._shown = view.tissue, view.is_map_shown, view.n_axes_shown
+        if self._shown[1:] != (*before,) or (view.tissue is None) != (tissue is None):
             self.viewer.dims.ndisplay = 3 if view.n_axes_shown == 3 else 2
         self.render_map()
-        if has_other_parts:
+        if view.tissue is not tissue:
             self.move_map_beside_layers(is_forced=True)
         self._finish_map_soon()
-        if has_other_parts or self.session.state != "running":
+        if view.tissue is not tissue or self.session.state != "running":
             self._fit_camera_soon()
 
     def _on_state_changed(self, state: str) -> None:
