@@ -303,10 +303,15 @@ def _fit_file(options: Options) -> int:
     from napari_embedding_game.data.loader import load
     from napari_embedding_game.data.read_options import Recipe
     from napari_embedding_game.data.stages import finish
+    from napari_embedding_game.session.second_space import TISSUE, make_second_rows
 
     reading = {name: getattr(options, name) for name in ("missing", "transposed")}
     recipe = Recipe() if options.recipe else None
+    if options.second_space not in ("", TISSUE):
+        reading["second_space"] = options.second_space
     dataset = finish(load(source, space=options.space, recipe=recipe, **reading))
+    chosen["second_space"] = dataset.second_space or options.second_space
+    second_X = make_second_rows(dataset, Settings(**chosen))
     if dataset.is_distances:
         if settings.metric not in (Settings().metric, "precomputed"):
             raise DataError(
@@ -331,7 +336,7 @@ def _fit_file(options: Options) -> int:
     game = EmbeddingGame(**to_parameters(chosen))
     if not quiet:
         _print_to_stderr("Finding neighbours")
-    run, code = game.play(dataset.X), 0
+    run, code = game.play(dataset.X, second_X=second_X), 0
     try:
         for _ in yield_with_progress(run, not quiet and sys.stderr.isatty()):
             pass
@@ -387,6 +392,7 @@ def _fit_large_file(chosen: Mapping[str, Any], options: Options) -> int:
     """
     _validate_output_path(options.source, options.out, options.force, ".zarr")
     switches = {"missing": options.missing != "error", "transpose": options.transposed}
+    switches["second-space"] = bool(options.second_space)
     for name in (name for name, is_given in switches.items() if is_given):
         raise DataError(f"--reference reads rows one by one: leave out --{name}.")
     from napari_embedding_game.session.large_fit import map_large_file
@@ -515,12 +521,14 @@ def _replay_session(options: Options) -> int:
     from napari_embedding_game.data.stages import finish
     from napari_embedding_game.session.file import archive
     from napari_embedding_game.session.run.replay import is_same_layout, replay_frames
+    from napari_embedding_game.session.second_space import make_second_rows
 
     saved = archive.load_recorded_map(options.session)
     saved = finish(archive.read_map_data(saved, options.session.parent, {}))
     assert saved.record is not None
     assert saved.snapshot is not None
-    frames = replay_frames(saved.dataset.X, saved.record)
+    second_X = make_second_rows(saved.dataset, saved.record.settings)
+    frames = replay_frames(saved.dataset.X, saved.record, second_X=second_X)
     has_bar = not options.quiet and sys.stderr.isatty()
     *_, snapshot = yield_with_progress(frames, has_bar)
     is_same = is_same_layout(snapshot, saved.snapshot)

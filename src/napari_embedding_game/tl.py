@@ -77,6 +77,7 @@ from napari_embedding_game.data.formats.anndata import read_expression
 from napari_embedding_game.data.formats.store import read_element
 from napari_embedding_game.data.roles import find_track_roles
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.data.tissue import to_tissue_positions
 from napari_embedding_game.session.file.archive import load_recorded_map
 from napari_embedding_game.session.name_suggestions import (
     iter_suggestions,
@@ -88,6 +89,7 @@ from napari_embedding_game.session.reference.mapping import (
     write_mapped_cells,
 )
 from napari_embedding_game.session.run.replay import replay_to_result
+from napari_embedding_game.session.second_space import TISSUE, average_in_tissue
 from napari_embedding_game.session.tracks import build_tracks, columns_of_rows
 
 if TYPE_CHECKING:
@@ -117,6 +119,8 @@ def embedding_game(
     *,
     use_rep: str | None = None,
     neighbors_key: str | None = None,
+    second_rep: str | None = None,
+    section_key: str | None = None,
     n_neighbors: int | None = None,
     random_state: Any = 0,
     steering: estimator.Steering = (),
@@ -141,6 +145,12 @@ def embedding_game(
         `use_rep` and `neighbors_key`, "neighbors" is used if it exists, as by
         ``sc.tl.umap``; else ``obsm["X_pca"]``, else another entry of ``obsm`` that is
         no map, else ``X``.
+    second_rep : str, optional
+        Second space, in which cells have to be near, too: a key as of `use_rep`, or
+        "tissue" for the mean of the 30 cells around each cell by ``obsm["spatial"]``.
+        ``method_params={"second_share": 0.3}`` weighs it, from 0 to 1, by default 0.5.
+    section_key : str, optional
+        Column of ``obs`` with the section of each cell, for "tissue".
     n_neighbors : int, optional
         Number of neighbours; by default that of the graph, or 15 in a space.
     random_state : int, RandomState or None, default=0
@@ -181,11 +191,17 @@ def embedding_game(
     k = used_neighbors if n_neighbors is None else n_neighbors
     _validate_parameters(parameters)
     _validate_finite(X, adata, noted)
+    given = parameters.get("method_params") or {}
+    metric = parameters.get("metric", Settings().metric)
+    second_X = _find_second_rows(adata, X, second_rep, section_key, metric)
+    if second_rep is not None:
+        parameters["method_params"] = {**given, "second_space": second_rep}
+        noted |= {"section_key": section_key} if section_key else {}
     model = estimator.EmbeddingGame(
         n_neighbors=k, random_state=random_state, **parameters
     )
     try:
-        model.fit(X, steering=steering, stop_at=stop_at)
+        model.fit(X, steering=steering, stop_at=stop_at, second_X=second_X)
     except PrecomputedDistancesError as error:
         if "neighbors_key" not in noted:
             raise
@@ -243,6 +259,8 @@ def replay(
     *,
     use_rep: str | None = None,
     neighbors_key: str | None = None,
+    second_rep: str | None = None,
+    section_key: str | None = None,
     n_clusters: int | None = None,
     key_added: str | None = None,
     copy: bool = False,
@@ -259,8 +277,8 @@ def replay(
         The cells of the run, in the same order.
     session : str or Path
         Session file (.zip) of the window; the map that it shows is replayed.
-    use_rep, neighbors_key : str, optional
-        The space or graph of the run, as for :func:`embedding_game`.
+    use_rep, neighbors_key, second_rep, section_key : str, optional
+        The spaces or graph of the run, as for :func:`embedding_game`.
     n_clusters : int, optional
         Number of clusters into which landmarks are merged; None for one per landmark.
 
@@ -302,7 +320,9 @@ def replay(
         raise DataError(f"The run of {Path(session).name} was of {which}")
     adata = _copy_if_asked(adata, copy)
     X, _, noted = _find_input(adata, use_rep, neighbors_key)
-    result = replay_to_result(X, record, noted, n_clusters)
+    metric = record.settings.metric
+    second_X = _find_second_rows(adata, X, second_rep, section_key, metric)
+    result = replay_to_result(X, record, noted, n_clusters, second_X)
     parts = {name: getattr(result.snapshot, name) for name in _WRITTEN}
     _write_map(adata, parts, result.groups.labels, result.parameters, key_added)
     return adata if copy else None
@@ -1040,6 +1060,47 @@ def _find_input(
         return adata.obsp[at], used_neighbors, where
     X, space = _read_space(adata, use_rep)
     return X, 15, {"use_rep": space}
+
+
+def _find_second_rows(
+    adata: AnnData,
+    X: Any,
+    second_rep: str | None,
+    section_key: str | None,
+    metric: str,
+) -> Any:
+    """Return the rows of the second space, (n_obs, E); None without one.
+
+    ``X``: rows of the first space, whose means are the space "tissue".  Raises
+    DataError: there is no such space, or no positions.
+    """
+    if second_rep is None:
+        return None
+    if second_rep != TISSUE:
+        return _read_space(adata, second_rep)[0]
+    return average_in_tissue(X, *_find_tissue(adata, section_key), metric)
+
+
+def _find_tissue(
+    adata: AnnData, section_key: str | None, spatial_key: str = "spatial"
+) -> tuple[NDArray[np.float32], NDArray[np.integer] | None]:
+    """Return positions in tissue (n_obs, 2 or 3), and numbers of sections (n_obs,).
+
+    Sections are None without a ``section_key``.  Raises DataError: there are no such
+    positions, or no such column.
+    """
+    if spatial_key not in adata.obsm:
+        raise DataError(
+            f'The AnnData has no positions in obsm["{spatial_key}"]: put x and y of '
+            "each cell there."
+        )
+    positions = to_tissue_positions(_to_matrix(adata.obsm[spatial_key]))
+    if section_key is None:
+        return positions, None
+    if section_key not in adata.obs:
+        raise DataError(f'The AnnData has no column obs["{section_key}"].')
+    codes = adata.obs[section_key].astype("category").cat.codes
+    return positions, codes.to_numpy()
 
 
 def _find_input_of_map(adata: AnnData, key: str) -> Any:

@@ -140,6 +140,10 @@ def _supports_new_rows(model: EmbeddingGame) -> bool:
         from napari_embedding_game.core.new_rows.transform import validate_transform
 
     validate_transform(model.method, model.metric)
+    if getattr(model, "_has_second_space", False):
+        raise InputError(
+            "New rows cannot be placed on a map of two spaces: fit without second_X."
+        )
     return True
 
 
@@ -235,7 +239,7 @@ class EmbeddingGame(
     affinity_matrix_ : (N, N) sparse matrix, float32
         The weights of the attraction, symmetric.
     knn_indices_, knn_distances_ : (N, K) int32, (N, K) float32
-        Neighbours of each row, nearest first, without the row itself.
+        Neighbours of each row in ``X``, nearest first, without the row itself.
     isolation_ : (N,) float32
         Distance of each row to its neighbours in the data, relative to the neighbours'
         distances to theirs: well above 1 for outliers, for which no position is right.
@@ -307,6 +311,7 @@ class EmbeddingGame(
         steering: Steering = (),
         stop_at: int | None = None,
         neighbors: tuple[Any, Any] | None = None,
+        second_X: Any = None,
         callback: Callback | None = None,
         callback_every: int = 50,
     ) -> EmbeddingGame:
@@ -331,6 +336,14 @@ class EmbeddingGame(
             Neighbours of each row, (N, K) integers and (N, K) numbers, which replace
             the search; a row may be among its own neighbours.  The distances are of
             ``metric``, which :meth:`transform` uses for new rows.
+        second_X : (N, E) array or sparse matrix, optional
+            Rows of a second space, such as proteins, or the mean of the cells around
+            each cell in tissue (:func:`.tissue.average_surroundings`); NaN where they
+            are unknown.  Neighbours are near in both spaces:
+            ``method_params={"second_share": 0.3}`` weighs the second one, from 0 to 1,
+            by default 0.5, and ``steering`` changes it.  :mod:`.two_spaces` has the
+            formula.  The metric is one of euclidean, cosine and correlation, and no
+            new rows can be placed.
         callback : callable, optional
             Called as ``callback(iteration, energy, embedding)``; a true result ends the
             run, and the map of that moment is the fit.
@@ -358,7 +371,7 @@ class EmbeddingGame(
         every = 0
         if callback is not None:
             every = check_integer("callback_every", callback_every, 1)
-        run = self._begin_run(X, steering, stop_at, neighbors, every)
+        run = self._begin_run(X, steering, stop_at, neighbors, every, second_X)
         is_ended = False
         try:
             for frame in yield_with_progress(run) if verbose else run:
@@ -393,7 +406,7 @@ class EmbeddingGame(
             warnings.warn(snapshot.warning, EmbeddingWarning, stacklevel=2)
         return self
 
-    def play(self, X: Any) -> Run:
+    def play(self, X: Any, *, second_X: Any = None) -> Run:
         """Begin a fit that can be watched and steered, and runs while it is iterated.
 
         ::
@@ -406,9 +419,9 @@ class EmbeddingGame(
         At the end of the schedule, after leaving the iteration early, or after
         ``run.stop()`` the last snapshot becomes the fit, with the attributes that
         :meth:`fit` sets.  Snapshots have warnings in ``warning``.  :meth:`fit`
-        describes ``X`` and the errors.
+        describes ``X``, ``second_X`` and the errors.
         """
-        return self._begin_run(X)
+        return self._begin_run(X, second_X=second_X)
 
     def fit_transform(
         self, X: Any, y: Any = None, **fit_params: Any
@@ -513,13 +526,14 @@ class EmbeddingGame(
         stop_at: int | None = None,
         neighbors: tuple[Any, Any] | None = None,
         every: int = 0,
+        second_X: Any = None,
     ) -> Run:
         """Validate the data and settings, find neighbours, and return a run.
 
         Settings and data are refused before the search.  ``steering`` None is a run
         that is watched: snapshots have diagnostics.  ``neighbors`` replace the search,
         an array ``init`` the start layout.  ``every``: iterations between two snapshots
-        for a callback; 0 for none.
+        for a callback; 0 for none.  ``second_X``: rows of a second space.
         """
         with delay_interrupts():  # half of torch could not be imported again
             from napari_embedding_game.core import pipeline
@@ -539,6 +553,13 @@ class EmbeddingGame(
         if not isinstance(self.init, str):
             layout = _validate_layout("init", self.init, shape)
         _validate_fit_arguments(settings, layout is not None, neighbors is not None)
+        if second_X is None and settings.second_space:
+            raise InputError(
+                f'second_space="{settings.second_space}" only names a space: give its '
+                "rows as second_X."
+            )
+        if second_X is not None and not hasattr(second_X, "shape"):
+            second_X = np.asarray(second_X, dtype=float)
         pipeline.validate_settings_for_data(X, settings)
         settings = _limit_neighbors_to_rows(settings, n_rows)
         if neighbors is None:
@@ -548,7 +569,9 @@ class EmbeddingGame(
             graph = NeighborGraph(
                 *_validate_neighbors(neighbors, n_rows, k), "precomputed"
             )
-        edges, layout = pipeline.make_edges_and_layout(graph, X, settings, layout)
+        edges, layout = pipeline.make_edges_and_layout(
+            graph, X, settings, layout, second_X
+        )
 
         def start_playing(settings: Settings, until: Callable[[int], int]) -> Playing:
             """Return the generator of snapshots; ``until``: iterations to a stop."""
@@ -562,10 +585,12 @@ class EmbeddingGame(
             positions = snapshot.embedding, snapshot.landmarks
             self.random_state_, self.affinity_ = last.random_state, last.affinity
             self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
-            self.isolation_ = edges.isolation
-            self.affinity_matrix_ = edges.to_csr_matrix()
-            self._fitted = make_fitted_map(X, graph, edges, last, *positions)
-            self._store_map(snapshot, edges, resolve_repulsion(last))
+            of_share = edges.of_share(last.second_share)
+            self.isolation_ = of_share.isolation
+            self.affinity_matrix_ = of_share.to_csr_matrix()
+            self._has_second_space = second_X is not None
+            self._fitted = make_fitted_map(X, graph, of_share, last, *positions)
+            self._store_map(snapshot, of_share, resolve_repulsion(last))
 
         return Run(
             start_playing,

@@ -17,6 +17,7 @@ seed where ``random_state`` is no number.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.graph.precomputed import validate_distances
 from napari_embedding_game.core.graph.start import start_layout
+from napari_embedding_game.core.graph.two_spaces import find_candidates
 from napari_embedding_game.core.inspect.isolation import compute_isolation
 from napari_embedding_game.core.settings import (
     NO_LARGE_PICTURE,
@@ -87,22 +89,30 @@ def make_edges_and_layout(
     X: Any,
     settings: Settings,
     layout: NDArray[np.float32] | None = None,
+    second_X: Any = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
     """Return the weighted edges, with isolation and coordinates, and the start layout.
 
     ``X``: rows (N, D), or distances, which have no coordinates.  ``layout`` (N, d), if
-    given, is returned as the start instead of a computed one.
+    given, is returned as the start instead of a computed one.  ``second_X`` (N, E):
+    rows of a second space, in which the neighbours are sought, too; its edges are of
+    ``settings.second_share``, and :meth:`Edges.of_share` returns those of another one.
     """
     X = _to_contiguous_rows(X)
     with limit_threads(settings.n_jobs):
-        affinity, perplexity = settings.affinity, settings.perplexity
-        result = build_edges(graph, affinity, X=X, perplexity=perplexity)
-        result = replace(
-            result, isolation=compute_isolation(graph.indices, graph.distances)
-        )
-        if settings.metric != "precomputed":
-            rows = Coordinates(X, settings.metric, settings.random_state)
-            result = replace(result, coordinates=rows)
+        if second_X is None:
+            result = _weigh_neighbors(graph, X, settings)
+        else:
+            found = graph, X, _to_contiguous_rows(second_X)
+            spaces = find_candidates(*found, settings.metric, settings.random_state)
+
+            @lru_cache(maxsize=1)  # the game, its clusters and its figures ask for it
+            def remix(share: float) -> Edges:
+                """Return the edges for a share of the second space."""
+                edges = _weigh_neighbors(spaces.find_neighbors(share), X, settings)
+                return replace(edges, remix=remix)
+
+            result = remix(settings.second_share)
         if layout is None:
             layout = start_layout(
                 result,
@@ -113,6 +123,16 @@ def make_edges_and_layout(
                 graph.n_neighbors,
             )
     return result, layout
+
+
+def _weigh_neighbors(graph: NeighborGraph, X: Any, settings: Settings) -> Edges:
+    """Return the weighted edges of a graph, with their isolation and coordinates."""
+    result = build_edges(graph, settings.affinity, X=X, perplexity=settings.perplexity)
+    isolation = compute_isolation(graph.indices, graph.distances)
+    rows = None
+    if settings.metric != "precomputed":
+        rows = Coordinates(X, settings.metric, settings.random_state)
+    return replace(result, isolation=isolation, coordinates=rows)
 
 
 def _to_contiguous_rows(X: Any) -> Any:

@@ -181,6 +181,24 @@ class Settings:
         shown=(0, 20_000, 100),
         steerable=True,
     )
+    second_share: float = _make_field(
+        0.5,
+        "Second space's share",
+        "How much the second space decides which rows are neighbours: at 0 the first "
+        "space alone, at 1 the second alone. Has no effect on data of one space.",
+        allowed="a number from 0 to 1",
+        least=0,
+        below=math.nextafter(1, 2),
+        shown=(0.0, 1.0, 0.05),
+        slides=True,
+        steerable=True,
+    )
+    second_space: str = _make_field(
+        "",
+        "Second space",
+        "Name of the space that is mixed with the first.",
+        allowed="the name of a space",
+    )
     affinity: str = _make_field(
         "auto",
         "Attraction",

@@ -23,6 +23,9 @@ FEATURES = "X_features"
 SAMPLES = ("digits", "pbmc", "tissue")
 """Names of the sample data sets, which are read without a file."""
 
+SECOND = "X_second"
+"""Key of ``obsm`` for the second space."""
+
 
 def read(source: str | Path, **options: Any) -> AnnData:
     """Read a file as the window does, with the numbers that the window would embed.
@@ -67,16 +70,19 @@ def read(source: str | Path, **options: Any) -> AnnData:
 def as_anndata(dataset: Dataset) -> AnnData:
     """Return the kept rows of a dataset as an AnnData.
 
-    ``obsm["X_features"]`` is the matrix to embed, ``X`` the profile with counts as
-    log1p, ``obs`` the metadata, ``uns`` the colours of the file; positions in tissue,
-    if there are any, are ``obsm["spatial"]``. Row names are unique:
-    "-1" is appended to the second of two equal ones, counted over all source rows.
+    ``obsm["X_features"]`` is the matrix to embed, ``obsm["X_second"]`` the second
+    space, if one was read, ``obsm["spatial"]`` positions in tissue, ``X`` the profile
+    with counts as log1p, ``obs`` the metadata, ``uns`` the colours of the file.
+    Row names are unique: "-1" is appended to the second of two equal ones, counted over
+    all source rows.
     """
     rows = pd.Index(make_names_unique(dataset.source_obs_names))[dataset.kept]
     obs = dataset.obs.set_axis(rows)
     names, ids = dataset.profile_names, dataset.gene_ids
     adata = build_anndata(dataset.expression.values, obs, names, ids)
     adata.obsm[FEATURES] = dataset.X
+    if dataset.second_X is not None:
+        adata.obsm[SECOND] = dataset.second_X
     if dataset.tissue is not None:
         adata.obsm[POSITIONS] = dataset.tissue.positions
     adata.uns |= scanpy_color_arrays(adata.obs, dataset.level_colors)

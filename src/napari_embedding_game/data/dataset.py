@@ -144,6 +144,10 @@ class Dataset:
     row_hashes: Mapping[Any, NDArray[np.uint64]] = field(default_factory=dict)
     """(n_source_rows,) hashes of the raw numbers of all source rows, by parts as in
     :mod:`~.identity`; empty where no file was read."""
+    second_space: str = ""
+    """Name of the space that was read beside ``X``; "" for none."""
+    second_X: Matrix = None
+    """(n, E) numbers of the second space, NaN where missing; None without one."""
     missing_reason: str = ""
     """Sentence on why ``X`` has no columns, and the remedy; "" where it has columns."""
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
@@ -314,6 +318,7 @@ class Dataset:
             "profile": X if self.profile is self.X else self.profile[rows],
             "obs": self.obs.iloc[rows],
             "images": None if self.images is None else self.images[rows],
+            "second_X": None if self.second_X is None else self.second_X[rows],
         }
 
     def differs_only_in_columns(self, other: Dataset | None) -> bool:

@@ -65,6 +65,8 @@ class ReadOptions:
     """Name of the space to embed, among :attr:`~.read_result.ReadResult.spaces`; for a
     table, names of columns with commas between them; None for the space that suits a
     map best."""
+    second_space: str | None = None
+    """Name of a space of an AnnData that is read beside the first, to mix both."""
     columns: tuple[str, ...] | None = None
     """Columns of the space to embed; None for all."""
     missing: Missing = "error"

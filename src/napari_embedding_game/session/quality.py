@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, resolve_n_neighbors
 from napari_embedding_game.data.column_names import Role, is_cell_type_name
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.second_space import make_second_rows
 from napari_embedding_game.session.timeline import GONE
 from napari_embedding_game.session.timeline_comparison import TimelineComparison
 
@@ -102,12 +105,19 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
         )
         if result is None:
             return None
+        kept = math.nan
+        if settings.second_space:
+            second = make_second_rows(dataset, settings)
+            rows = np.flatnonzero(np.isfinite(np.asarray(second.sum(axis=1)).ravel()))
+            given = second[rows], embedding[rows]
+            found = quality.measure_map_quality(*given, metric=settings.metric)
+            kept = math.nan if found is None else found.neighbors_kept
         if isinstance(edges, Edges):
             graph = edges.to_csr_matrix()
         else:  # a snapshot keeps some of more: they may hang together less
             graph = snapshot.neighbors if searched <= N_NEAREST else None
         parts = None if graph is None else quality.count_graph_parts(graph, searched)
-        return replace(result, parts=parts)
+        return replace(result, parts=parts, kept_in_second=kept)
 
     return measure
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,6 +54,10 @@ from napari_embedding_game.session.run.record import (
     make_record,
 )
 from napari_embedding_game.session.run.run import PACE, UNPACED, GameRun, Progress
+from napari_embedding_game.session.second_space import (
+    list_second_spaces,
+    make_second_rows,
+)
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings, DisplaySettings
 from napari_embedding_game.session.timeline import (
@@ -72,6 +77,8 @@ State = Literal[
 ACTIVE_STATES: tuple[State, ...] = ("preparing", "running", "paused", "finished")
 """States in which a run can still be steered."""
 RESTING_STATES: tuple[State, ...] = ("paused", "finished", "stopped", "failed")
+WHOLE_SCHEDULE = 10**9
+"""Iterations left of a start from which the game plays its schedule from the begin."""
 
 
 class Session:
@@ -155,6 +162,8 @@ class Session:
         self.comparisons = ()
         if self.settings.method == "given":  # these may have come without a map
             self.settings.choose_method("game")
+        if self.settings.second_space not in list_second_spaces(dataset):
+            self.settings.second_space = ""
         self.show_message("")
         self._set_state("idle")
         self.dataset_changed.emit(dataset)
@@ -248,7 +257,11 @@ class Session:
         if label and moment is not None:
             self.timeline.add_mark(label, "hand", moment)
         self.add_mark_if_new("Before Continue")
-        return self._begin_run(to_warm_start(snapshot))
+        warm, chosen = to_warm_start(snapshot), self.resolve_settings()
+        if played is not None and _mixes_otherwise(played.last_settings, chosen):
+            # As in a running game, see Game.replace_edges.
+            warm = replace(warm, iterations_left=WHOLE_SCHEDULE)
+        return self._begin_run(warm)
 
     @property
     def can_continue(self) -> bool:
@@ -357,9 +370,11 @@ class Session:
         if warm is not None and old is not None and _has_same_edges(old, settings):
             edges = old.edges
         pace = UNPACED if settings.method == "given" else self.pace
-        self.run = GameRun(
-            self.require_data().X, settings, self._engine, pace, warm, edges
-        )
+        data, make_second = self.require_data(), None
+        if settings.second_space:
+            make_second = partial(make_second_rows, data, settings)
+        given = self._engine, pace, warm, edges, make_second
+        self.run = GameRun(data.X, settings, *given)
         self.sent_settings, self._initial_settings = settings, self.settings.value
         if self.hand.forces:
             self.run.steer(forces=self.hand.forces)
@@ -488,7 +503,7 @@ class Session:
         run, played = self.run, self.run_record
         if run is None or played is None or not _has_same_edges(run, played.settings):
             return None
-        return run.edges
+        return run.edges_of(played.last_settings)
 
     def receive_frame(self, run: GameRun, progress: Progress) -> None:
         """Show a frame of the active run, and emit ``progressed``.
@@ -834,14 +849,16 @@ class Session:
         """Return the chosen settings with automatic values resolved for the data.
 
         For data that are distances the metric is "precomputed", without a large
-        picture.
+        picture or a second space.
         """
         chosen = fill_affinity(self.settings.value)
         if self.dataset is None:
             return chosen
         if self.dataset.is_distances:
             # Distances have no rows of data, which a large picture needs.
-            chosen = replace(chosen, metric="precomputed", large_picture=0.0)
+            chosen = replace(
+                chosen, metric="precomputed", large_picture=0.0, second_space=""
+            )
         return fill_approximation_by_size(chosen, self.dataset.X.shape[0])
 
     def _update_staleness(self) -> None:
@@ -878,6 +895,13 @@ class Session:
         if message != self.message:
             self.message, self.remedy = message, remedy or {}
             self.message_changed.emit(message)
+
+
+def _mixes_otherwise(before: Settings, after: Settings) -> bool:
+    """Return whether settings mix other spaces, or the same in other shares."""
+    if before.second_space != after.second_space:
+        return True
+    return bool(after.second_space) and before.second_share != after.second_share
 
 
 def _has_same_edges(run: GameRun, settings: Settings) -> bool:

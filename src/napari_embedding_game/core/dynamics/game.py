@@ -6,6 +6,7 @@ A step follows the paper's Alg. 1; :mod:`play` runs the steps.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -36,6 +37,9 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.core.snapshot import HandForces
 
+MIDDLE, REMIXED = 0.5, 0.2
+"""Share of the schedule to which a game returns for other settings, and for other
+neighbours."""
 _FIRM = 0.3
 """Share of the mean stiffness that is added to the stiffness of each point."""
 
@@ -74,10 +78,8 @@ class Game:
         self._iteration = problem.iteration
         self._position = 0
         self._iterations_left = None if warm is None else warm.iterations_left
-        self._objective_request: tuple[str, str, int] | None = None
-        self._forces: Forces | None = None
-        stiffness = compute_point_stiffness(problem.edges)
-        self._stiffness = torch.as_tensor(stiffness, device=problem.device)
+        self.replace_edges(problem.edges)
+        self._latest_share = MIDDLE
         self._hand: AppliedForces | None = None
         known = problem.coordinates
         rows = problem.memory_rows
@@ -95,6 +97,19 @@ class Game:
             rows = np.array(positions, self._problem.edges.weights.dtype, order="C")
             positions = torch.as_tensor(rows, device=self._problem.device)
         return Player(positions)
+
+    def replace_edges(self, edges: Edges) -> None:
+        """Replace the edges; :meth:`apply_and_play` must follow.
+
+        The game then returns to the first ``REMIXED`` of its schedule, as points that
+        get other neighbours find them under weak repulsion only.
+        """
+        self._problem = replace(self._problem, edges=edges)
+        stiffness = compute_point_stiffness(edges)
+        self._stiffness = torch.as_tensor(stiffness, device=self._problem.device)
+        self._objective_request: tuple[str, str, int] | None = None
+        self._forces: Forces | None = None
+        self._latest_share = REMIXED
 
     def set_hand_forces(self, forces: HandForces) -> None:
         """Replace the forces of the hand from the next step on; empty ``forces``: none.
@@ -117,16 +132,17 @@ class Game:
         """Apply settings, and return an iterator over the states from now on.
 
         The first state is the present one.  The game returns to the middle of its
-        schedule if it is beyond, so that the settings take effect; the first call of a
-        warm start begins at its ``iterations_left``.  Raises InputError for settings
-        that this game cannot use.
+        schedule if it is beyond, so that the settings take effect, or further back
+        after :meth:`replace_edges`; the first call of a warm start begins at its
+        ``iterations_left``.  Raises InputError for settings that this game cannot use.
         """
         self._apply_settings(settings)
         n_iter = self._schedule.n_iter
         if self._iterations_left is not None:
             self._position = max(0, n_iter - self._iterations_left)
             self._iterations_left = None
-        self._position = min(self._position, n_iter // 2)
+        self._position = min(self._position, int(n_iter * self._latest_share))
+        self._latest_share = MIDDLE
         return self._play_iterations()
 
     def _apply_settings(self, settings: Settings) -> None:

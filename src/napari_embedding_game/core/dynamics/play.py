@@ -122,7 +122,7 @@ def play(
         warm_start = replace(warm_start, landmarks=landmarks)
     layout = np.asarray(layout)
     problem = Problem(
-        edges=edges,
+        edges=edges.of_share(settings.second_share),
         layout=pad_to_plane(layout),
         n_components=layout.shape[1],
         random_state=settings.random_state,
@@ -170,12 +170,12 @@ class _Driver:
     def __init__(self, problem: Problem, settings: Settings, diagnose: bool) -> None:
         n, self._edges, self._diagnose = len(problem.layout), problem.edges, diagnose
         if is_game(settings):
-            order = memory_order(problem.layout)
+            self._order = memory_order(problem.layout)
             problem = replace(
                 problem,
-                edges=problem.edges.reorder_points(order),
-                layout=problem.layout[order],
-                memory_rows=np.argsort(order),
+                edges=problem.edges.reorder_points(self._order),
+                layout=problem.layout[self._order],
+                memory_rows=np.argsort(self._order),
             )
         self._problem = problem
         labels, unknown = np.zeros(n, np.int32), np.full(n, np.nan, np.float32)
@@ -198,6 +198,10 @@ class _Driver:
         if isinstance(self.mover, Game):
             if not is_game(settings):
                 raise InputError(NO_CHANGE)
+            is_mixed = self._edges.remix is not None
+            if is_mixed and settings.second_share != self._settings.second_share:
+                self._edges = self._edges.of_share(settings.second_share)
+                self.mover.replace_edges(self._edges.reorder_points(self._order))
             if steer.settings is not None or steer.forces is not None:
                 self._restart_states(settings)
             if steer.forces is not None:

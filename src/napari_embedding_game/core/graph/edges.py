@@ -11,6 +11,7 @@ affinities register in :mod:`choices`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,7 +49,8 @@ class Edges:
     affinity's symmetric weights were multiplied.  ``nearest`` (N, k): the nearest
     neighbours of each point, ``N_NEAREST`` at most, nearest first.  ``isolation`` (N,):
     see :mod:`inspect.isolation`.  ``coordinates``: the rows of the points.  These three
-    are None where the edges come from a matrix.
+    are None where the edges come from a matrix.  ``remix`` returns the edges for
+    another share of the second space; None where there is one space.
     """
 
     indptr: NDArray[np.uint32] | NDArray[np.uint64]
@@ -58,6 +60,11 @@ class Edges:
     nearest: NDArray[np.int32] | None = None
     isolation: NDArray[np.float32] | None = None
     coordinates: Coordinates | None = None
+    remix: Callable[[float], Edges] | None = None
+
+    def of_share(self, share: float) -> Edges:
+        """Return the edges for a share of the second space; these for one space."""
+        return self if self.remix is None else self.remix(share)
 
     @property
     def n_points(self) -> int:
@@ -84,8 +91,8 @@ class Edges:
     def reorder_points(self, order: NDArray[np.integer]) -> Edges:
         """Return edges whose point i is the former point ``order[i]``.
 
-        The edges themselves are returned if the order is already so; otherwise
-        ``nearest``, ``isolation`` and ``coordinates`` are None in the result.
+        The edges themselves are returned if the order is already so; otherwise all
+        fields from ``nearest`` on are None in the result.
         """
         if (order == np.arange(len(order))).all():
             return self

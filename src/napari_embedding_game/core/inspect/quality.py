@@ -87,6 +87,8 @@ class MapQuality:
     """The compared columns, highest agreement first."""
     clusters: ColumnAgreement | None = None
     """Agreement of the map's clusters, as a reference for the columns."""
+    kept_in_second: float = math.nan
+    """``neighbors_kept`` of a second space; the other figures are of the first."""
     between_clusters: float = math.nan
     """Rank correlation (Spearman) of the distances between clusters' means on the map
     and in the data, 0 if negative; NaN for fewer than 4 clusters."""

@@ -322,6 +322,12 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     yield Stage(f"Reading {space}")
     values = _read_and_hash(source, spaces.get_space_item(root, space), space)
     columns = _space_column_names(space, names, values)
+    second, second_X = options.second_space or "", None
+    if second:
+        second = spaces.choose_space(root, second, where)
+        yield Stage(f"Reading {second}")
+        second_X = _read_and_hash(source, spaces.get_space_item(root, second), second)
+        second_X = _to_numeric_matrix(second_X, second, where)
     yield Stage("Reading the genes")
     profile, genes, notes = _choose_and_read_compared_genes(
         source, space, values, names
@@ -345,6 +351,8 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         level_colors=_read_level_colors(obs, source),
         row_hashes=source.row_hashes,
         source_tissue=tissue,
+        second_space=second,
+        second_X=second_X,
     )
     all_notes = (*source.notes, *dataset.notes, *note_repeated_row_names(obs.index))
     stored, projection = _read_uns(source, KEY, "projection"), None

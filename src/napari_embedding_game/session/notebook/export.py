@@ -20,7 +20,7 @@ import pandas as pd
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.new_rows.transform import nearest_landmark_among
 from napari_embedding_game.core.snapshot import compute_map_hash
-from napari_embedding_game.data.as_anndata import FEATURES, as_anndata
+from napari_embedding_game.data.as_anndata import FEATURES, SECOND, as_anndata
 from napari_embedding_game.data.columns import KEY, make_names_unique
 from napari_embedding_game.data.dataset import SAMPLE
 from napari_embedding_game.data.errors import DataError
@@ -45,6 +45,7 @@ from napari_embedding_game.session.notebook.methods import (
 )
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import validate_event_order
+from napari_embedding_game.session.second_space import TISSUE
 
 NOTEBOOK, METHODS = ".ipynb", ".txt"
 MAX_STEPS = 40
@@ -305,9 +306,8 @@ class _Notebook:
                 on = to_code_span(reference)
                 text = f"Cells lie where they were placed on the map of {on}."
             self._add_text("## Map: {title}\n\n{text}", {"text": text}, title=title)
-            self._add_code(
-                _format_call("tl.replay", "adata", _to_code(name), use_rep=FEATURES)
-            )
+            spaces = {"use_rep": FEATURES, **self._find_second_space(record)}
+            self._add_code(_format_call("tl.replay", "adata", _to_code(name), **spaces))
             return
         extra: dict[str, Any] = (
             {"steering": record.changes_by_iteration}
@@ -317,9 +317,18 @@ class _Notebook:
         if not self.snapshot.finished:
             extra["stop_at"] = record.n_iter
         extra["random_state"] = record.settings.random_state
-        options = {"use_rep": FEATURES, **non_default_parameters(record), **extra}
+        options = {"use_rep": FEATURES, **self._find_second_space(record)}
+        options |= {**non_default_parameters(record), **extra}
         self._add_text("## Map: {title}", title=title)
         self._add_code(_format_call("tl.embedding_game", "adata", **options))
+
+    def _find_second_space(self, record: RunRecord) -> dict[str, str]:
+        """Return the arguments that name a run's second space; {} for one space."""
+        name, tissue = record.settings.second_space, self.dataset.tissue
+        if name != TISSUE:
+            return {"second_rep": SECOND} if name else {}
+        column = "" if tissue is None else tissue.section_column
+        return {"second_rep": TISSUE, **({"section_key": column} if column else {})}
 
     def _add_new_columns(self) -> None:
         """Add code that reads the columns made in the window from the table.
@@ -416,6 +425,8 @@ def non_default_parameters(record: RunRecord) -> dict[str, Any]:
 
     settings = asdict(record.settings)
     del settings["random_state"]
+    if not settings.pop("second_space"):  # tl names it, and a share has no effect
+        del settings["second_share"]
     if settings["affinity"] == get_method(record.settings.method).affinity:
         settings["affinity"] = "auto"
     given = to_parameters(settings)

@@ -31,6 +31,7 @@ from napari_embedding_game.data.quality_control import (
 from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import SavedMap, ShownComparison
 from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.second_space import TISSUE
 from napari_embedding_game.session.settings import has_lambda
 from napari_embedding_game.session.timeline import change_text
 
@@ -216,6 +217,13 @@ def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
     parts = [f"{resolve_n_neighbors(settings, n)} nearest neighbours"]
     if settings.metric not in ("euclidean", "precomputed"):
         parts[0] += f" by {settings.metric} distance"
+    if settings.second_space:
+        name = settings.second_space
+        second = "the mean of the 30 cells around each cell in tissue"
+        parts.append(
+            f"near in this space and in {second if name == TISSUE else name}, whose "
+            f"share is {settings.second_share:g}"
+        )
     parts.append(f"{_setting_words(settings.affinity)} edge weights")
     if settings.affinity == "entropic":
         parts.append(f"perplexity {settings.perplexity:g}")

@@ -160,6 +160,11 @@ def _rebuild_fitted_map(
     from napari_embedding_game.core.dynamics.play import play
     from napari_embedding_game.core.new_rows.transform import make_fitted_map
 
+    if parameters.get("second_space"):
+        raise DataError(
+            "This map mixes two spaces, and new cells are placed in one: make it again "
+            "without the second space."
+        )
     n, d = embedding.shape
     held = np.empty((0, d)) if landmarks is None else landmarks
     if held.shape[1:] != (d,) or not np.isfinite(held).all():

@@ -36,18 +36,23 @@ def find_neighbors(X: Any, settings: Settings) -> Any:
 
 
 def make_edges_and_layout(
-    graph: Any, X: Any, settings: Settings, warm: WarmStart | None = None
+    graph: Any,
+    X: Any,
+    settings: Settings,
+    warm: WarmStart | None = None,
+    second_X: Any = None,
 ) -> tuple[Any, NDArray[np.float32]]:
     """Return the weighted edges and the start layout, (n, d).
 
     ``graph``: of :func:`find_neighbors` for the rows of ``X``. ``warm``: layout from
-    which the run continues; None for a new start layout.
+    which the run continues; None for a new start layout. ``second_X``: rows of the
+    second space, (n, E); None without one.
     """
     from napari_embedding_game.core import pipeline
 
     embedding = None if warm is None else warm.embedding
     placed: tuple[Any, NDArray[np.float32]] = pipeline.make_edges_and_layout(
-        graph, X, settings, embedding
+        graph, X, settings, embedding, second_X
     )
     return placed
 

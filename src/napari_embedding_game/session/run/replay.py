@@ -28,30 +28,38 @@ from napari_embedding_game.session.run.record import RunRecord, flat_parameters
 
 
 def replay_frames(
-    X: Any, record: RunRecord, n_frames: int | None = None
+    X: Any, record: RunRecord, n_frames: int | None = None, second_X: Any = None
 ) -> Iterator[Snapshot]:
     """Replay a record on the rows of ``X``, and yield snapshots, the last at the end.
 
     A snapshot is yielded wherever the run was steered, and at about ``n_frames`` equal
     steps; None for no further snapshots.
 
-    ``X`` (n, D) array or sparse matrix: the same rows as in the recorded run.
+    ``X`` (n, D) array or sparse matrix, and ``second_X`` (n, E), None without a second
+    space: the same rows as in the recorded run.
 
     Raises DataError: the record is damaged (steered after its end or out of order), or
     the run continued from a map that the record does not hold. Raises InputError: a
     setting is out of its range for these data.
     """
     every = None if n_frames is None else max(1, record.n_iter // n_frames)
-    yield from iter_replay_frames(*prepare_replay(X, record), record, every)
+    yield from iter_replay_frames(*prepare_replay(X, record, second_X), record, every)
 
 
-def prepare_replay(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
+def prepare_replay(
+    X: Any, record: RunRecord, second_X: Any = None
+) -> tuple[Any, NDArray[np.float32]]:
     """Return the edges of a recorded run and its start layout, (n, d).
 
-    Raises DataError: the record is damaged, or the run continued from a map that the
-    record does not hold.
+    Raises DataError: the record is damaged, the run continued from a map that the
+    record does not hold, or its second space is missing.
     """
     validate_event_order(record)
+    if record.settings.second_space and second_X is None:
+        raise DataError(
+            f"This run mixes two spaces: give the second, "
+            f"{record.settings.second_space}, as second_rep."
+        )
     if record.is_branch and record.warm_start is None:
         raise DataError(
             "This run went on from another map, which is not kept here: replay the "
@@ -60,7 +68,9 @@ def prepare_replay(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]
     settings = record.settings
     with COMPUTING:
         graph = engine.find_neighbors(X, settings)
-        return engine.make_edges_and_layout(graph, X, settings, record.warm_start)
+        return engine.make_edges_and_layout(
+            graph, X, settings, record.warm_start, second_X
+        )
 
 
 def iter_replay_frames(
@@ -106,19 +116,24 @@ def iter_replay_frames(
 
 
 def replay_to_result(
-    X: Any, record: RunRecord, where: Mapping[str, str], n_clusters: int | None = None
+    X: Any,
+    record: RunRecord,
+    where: Mapping[str, str],
+    n_clusters: int | None = None,
+    second_X: Any = None,
 ) -> EmbeddingResult:
     """Replay a record, and return the map with its clusters as a result.
 
-    ``X`` and ``record``: as for :func:`replay_frames`, with its errors. ``where``:
-    facts about the origin of ``X``, added to the parameters of the result.
-    ``n_clusters``: number of clusters; None for one per landmark.
+    ``X``, ``second_X`` and ``record``: as for :func:`replay_frames`, with its
+    errors. ``where``: facts about the origin of ``X``, added to the parameters of the
+    result. ``n_clusters``: number of clusters; None for one per landmark.
     """
-    edges, layout = prepare_replay(X, record)
+    edges, layout = prepare_replay(X, record, second_X)
     *_, last = iter_replay_frames(edges, layout, record)
     facts = {**flat_parameters(record, last, ""), **where, "n_clusters": n_clusters}
     if n_clusters is None:
         return EmbeddingResult(last, facts)
+    edges = edges.of_share(record.last_settings.second_share)
     merging = LandmarkMerge.from_edges(edges, last.labels, len(last.landmarks))
     clusters = merging.cut_into_clusters(n_clusters)[last.labels]
     return EmbeddingResult(last, facts, clustering_from_labels(clusters))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +68,8 @@ class GameRun:
     """The map from which the run continues; None for a start layout of its own."""
     edges: Any = None
     """The edges: given where they are known from another run, else set by this run."""
+    make_second: Callable[[], Any] | None = None
+    """Returns the rows of the second space, (n, E); None for one space."""
 
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
@@ -151,9 +153,16 @@ class GameRun:
             graph = self.engine.find_neighbors(self.X, self.settings)
         yield Progress(stage=PLACING)
         with self._hold_computing_lock():
+            second = () if self.make_second is None else (self.make_second(),)
             self.edges, self._layout = self.engine.make_edges_and_layout(
-                graph, self.X, self.settings, self.warm_start
+                graph, self.X, self.settings, self.warm_start, *second
             )
+
+    def edges_of(self, settings: Settings) -> Any:
+        """Return the edges by which settings play the game; None before they exist."""
+        if self.make_second is None or self.edges is None:
+            return self.edges
+        return self.edges.of_share(settings.second_share)
 
     @contextmanager
     def _hold_computing_lock(self) -> Iterator[None]:
@@ -259,9 +268,11 @@ class _MergeUpdater:
             self._merging = None
         if snapshot.finished or is_due or n_landmarks != self._n_landmarks:
             self._labels, self._n_landmarks = snapshot.labels, n_landmarks
+            steered, run = self._run.played.steered, self._run
+            edges = run.edges_of(steered[-1][1] if steered else run.settings)
             with COMPUTING:
-                self._merging = self._run.engine.merge_landmarks(
-                    self._run.edges, snapshot.labels, n_landmarks, self._merging
+                self._merging = run.engine.merge_landmarks(
+                    edges, snapshot.labels, n_landmarks, self._merging
                 )
             now = time.monotonic()
             self._due = now + (now - begun) / MERGING_SHARE

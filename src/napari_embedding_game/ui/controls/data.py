@@ -20,6 +20,7 @@ from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.roles import roles_text
 from napari_embedding_game.data.spatial_table import find_table_of_layer
 from napari_embedding_game.data.tissue import tissue_text
+from napari_embedding_game.session.second_space import list_second_spaces
 from napari_embedding_game.session.sources import (
     AnnDataSource,
     FeaturesSource,
@@ -64,6 +65,10 @@ NO_TABLE = (
     "were measured has one."
 )
 SPACE_TIP = "Which numbers of the file are embedded, such as its principal components."
+SECOND_TIP = (
+    "Neighbours are near in both spaces: Second space, under Method, says how much the "
+    "second one counts. The map goes on from where it is."
+)
 BATCHES_TIP = (
     "Harmony moves cells of different samples, donors or days onto each other, and "
     "the map is made again."
@@ -79,6 +84,7 @@ GENES_HOLD = {
 }
 RESET_OPTIONS: dict[str, Any] = {
     "space": None,
+    "second_space": None,
     "columns": None,
     "recipe": None,
     "batch_key": None,
@@ -98,6 +104,7 @@ class DataControls(QWidget):
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__()
         self._session, self.reading = reading.workspace.session, reading
+        self._spaces: tuple[str, ...] = ()
         self._shown: tuple[Any, ...] = ()
         """The request and the read result for which options were offered last."""
         self.title, self.summary = TextLabel(TITLE, "title"), TextLabel()
@@ -110,6 +117,7 @@ class DataControls(QWidget):
                 **RESET_OPTIONS | {"space": space}
             ),
         )
+        self.second_space = ChoiceBox(SECOND_TIP, self._on_second_space_chosen)
         self.batches = ChoiceBox(BATCHES_TIP, self._on_batches_chosen)
         self.notes, self.trouble = TextLabel(), TextLabel(role="error")
         self.genes_in_rows = TextLabel(role="warning")
@@ -132,6 +140,7 @@ class DataControls(QWidget):
         connect = Connections(self).connect
         connect(self._on_dataset_changed, self._session.dataset_changed)
         connect(self._update_summary, self._session.columns_changed)
+        connect(self._offer_second_spaces, self._session.settings.changed)
         connect(
             self._on_reading_changed,
             reading.workspace.map_tree.changed,
@@ -196,7 +205,8 @@ class DataControls(QWidget):
             horizontal_box(self.bar, self.cancel_button)
         )
         spaces, batches = ("Space", self.space), ("Mix batches of", self.batches)
-        self._form = form_layout(spaces, batches)
+        second = "Second space", self.second_space
+        self._form = form_layout(spaces, second, batches)
         read = self.title, self.summary, self._progress, self._form
         messages = self.notes, self.join_panel, self.trouble
         options = (
@@ -211,6 +221,21 @@ class DataControls(QWidget):
         self._offer_batches([], None)
 
     # Requests
+
+    def _on_second_space_chosen(self, name: str) -> None:
+        """Mix a space with the first, and play on; read it where it was not read."""
+        session = self._session
+
+        def mix_spaces() -> None:
+            """Choose the space, and continue from the map if there is any."""
+            session.settings.second_space = name
+            if session.can_continue:
+                session.play_wanted.emit(session.continue_run)
+
+        if name in list_second_spaces(session.dataset):
+            mix_spaces()
+        else:
+            self.reading.reload_with_options(mix_spaces, second_space=name)
 
     def _on_batches_chosen(self, column: str | None) -> None:
         """Read again with the batches of ``column`` mixed; None mixes none.
@@ -344,6 +369,19 @@ class DataControls(QWidget):
         """Offer spaces to embed and choose the present space; hide a choice of one."""
         self.space.set_choices(zip(spaces, spaces, strict=True), present)
         self._form.setRowVisible(self.space, len(spaces) > 1)
+        self._spaces = tuple(spaces)
+        self._offer_second_spaces()
+
+    def _offer_second_spaces(self, setting: str = "second_space") -> None:
+        """Offer spaces to mix with the first, where there is any, and show the chosen.
+
+        Nothing happens where another setting was changed.
+        """
+        if setting == "second_space":
+            offered = list_second_spaces(self._session.dataset, self._spaces)
+            titles = [(title, name) for name, title in offered.items()]
+            self.second_space.set_choices(titles, self._session.settings.second_space)
+            self._form.setRowVisible(self.second_space, len(titles) > 1)
 
     def _offer_batches(self, columns: Sequence[str], mixed: str | None) -> None:
         """Offer no mixing and columns of batches; choose ``mixed``, listed or not.

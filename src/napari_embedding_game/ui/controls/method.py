@@ -44,6 +44,7 @@ STEP_FIELDS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule"
 MAIN_FIELDS = (
     "method",
     "large_picture",
+    "second_share",
     "n_components",
     "n_landmarks",
     "n_neighbors",
@@ -121,6 +122,7 @@ class MethodControls(Listener):
                 for name in ("approximation", *STEP_FIELDS)
             ),
             ("large_picture", not spec.make_layouts and has_rows),
+            ("second_share", bool(settings.second_space)),
             ("metric", has_rows),
             ("n_neighbors", not is_entropic),
             ("perplexity", is_entropic),

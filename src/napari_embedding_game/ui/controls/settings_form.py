@@ -17,7 +17,8 @@ from napari_embedding_game.session.settings import ChosenSettings
 
 AUTOMATIC = "Automatic"
 FIELDS = {each.name: each for each in fields(Settings)}
-NAMES = [name for name in FIELDS if name not in ("repulsion", "n_jobs")]
+NOT_IN_FORM = "repulsion", "n_jobs", "second_space"
+NAMES = [name for name in FIELDS if name not in NOT_IN_FORM]
 """Settings that have a control in this form, from top to bottom."""
 METRICS = "euclidean", "cosine", "correlation", "manhattan"
 DEVICES = {

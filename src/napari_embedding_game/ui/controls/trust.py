@@ -16,6 +16,7 @@ from napari_embedding_game.session.quality import (
     find_sample_effect_column,
     make_quality_job,
 )
+from napari_embedding_game.session.second_space import TITLES
 from napari_embedding_game.session.session import ACTIVE_STATES, Session, error_text
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.connections import Listener, throttle_while_running
@@ -145,6 +146,13 @@ class TrustControls(Listener):
         is_all = dataset is not None and quality.n_sampled == len(dataset.obs)
         sampling = "" if is_all else " sampled at random"
         text = f"Measured on {quality.n_sampled:,} points{sampling}."
+        if dataset is not None and not math.isnan(quality.kept_in_second):
+            second = self._session.map_settings.second_space
+            text += (
+                f" Figures are of {dataset.space}; of neighbours in "
+                f"{TITLES.get(second, second)}, {quality.kept_in_second:.0%} are kept. "
+                "Misplaced points are far from their neighbours by both spaces."
+            )
         best = quality.columns[:MAX_COLUMNS]
         shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in best]
         groups = f" Neighbours of the same group: {', '.join(shares)}."

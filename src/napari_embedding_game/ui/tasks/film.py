@@ -29,6 +29,7 @@ def write_film(
     colors: NDArray[np.floating],
     path: Path,
     facing: NDArray[np.floating],
+    second_X: Any = None,
 ) -> None:
     """Play a recorded run of the rows X again and write an animated .gif.
 
@@ -46,6 +47,8 @@ def write_film(
         The file to write.
     facing : (2, 3) floating
         The view of a 3-D map: unit vectors to the right and up.
+    second_X : (N, E), optional
+        The rows of the run in its second space.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def write_film(
     """
     import imageio.v3 as imageio
 
-    maps = (frame.embedding for frame in replay_frames(X, record, N_FRAMES))
+    maps = (frame.embedding for frame in replay_frames(X, record, N_FRAMES, second_X))
     with atomic_write(path) as temporary:
         pictures = np.stack(list(_paint_frames(maps, colors, facing)))
         times = [FRAME_MS] * (len(pictures) - 1) + [LAST_MS]

@@ -17,6 +17,7 @@ from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.palette import cluster_colors, to_hex_colors
 from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.second_space import make_second_rows
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.canvas.names import names_for_figure
 from napari_embedding_game.ui.style.coloring import LONG_NAMES, color_points
@@ -187,7 +188,13 @@ def _prepare_film(workspace: Workspace, path: Path) -> Write:
     if played is None or not dataset.X.shape[1]:
         raise DataError(NO_FILM)
     X, rgba, facing = dataset.X, colors.rgba.copy(), session.view.facing
-    return lambda: write_film(X, played, rgba, path, facing)
+
+    def write() -> None:
+        """Play the run again, in its two spaces if it has, and write the film."""
+        second_X = make_second_rows(dataset, played.settings)
+        write_film(X, played, rgba, path, facing, second_X)
+
+    return write
 
 
 def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
@@ -209,8 +216,9 @@ def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
 
         frames = []
         if played is not None and is_short:
+            second_X = make_second_rows(dataset, played.settings)
             with suppress(DataError):  # the run began from a map that is not here
-                for snapshot in replay_frames(dataset.X, played, N_FRAMES):
+                for snapshot in replay_frames(dataset.X, played, N_FRAMES, second_X):
                     frames.append(
                         dataset.expand_to_source_rows(snapshot.embedding, np.nan)
                     )
