@@ -7,7 +7,8 @@
 :func:`tracks` follows objects through time,
 :func:`are_two` tests whether two groups are distinct, :func:`firmness` tests each
 number of clusters, :func:`stability` measures which cells keep their neighbours with
-other seeds, and :func:`suggest_names` suggests a cell type for each cluster.
+other seeds, :func:`neighborhoods` compares which groups lie beside each other in
+tissue with chance, and :func:`suggest_names` suggests a cell type for each cluster.
 
 Results are written to `adata`, or with ``copy=True`` to a copy, which is returned.
 ``key_added`` replaces "X_embedding_game" in ``obsm`` and "embedding_game" in ``obs``
@@ -45,6 +46,7 @@ from napari_embedding_game.core.errors import (
 )
 from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.tissue import find_tissue_neighbors
 from napari_embedding_game.core.inspect.clusters import build_merge_tree, landmark_graph
 from napari_embedding_game.core.inspect.firmness import (
     measure_cuts,
@@ -53,6 +55,10 @@ from napari_embedding_game.core.inspect.firmness import (
 from napari_embedding_game.core.inspect.group_sums import run_to_result
 from napari_embedding_game.core.inspect.map_comparison import measure_kept_neighbors
 from napari_embedding_game.core.inspect.markers import MarkerMethod, markers
+from napari_embedding_game.core.inspect.neighborhoods import (
+    PERMUTATIONS,
+    compare_neighborhoods,
+)
 from napari_embedding_game.core.inspect.sample_comparison import INSIDE, OUTSIDE
 from napari_embedding_game.core.inspect.separation import (
     Separation,
@@ -101,6 +107,7 @@ __all__ = [
     "embedding_game",
     "firmness",
     "map_onto_reference",
+    "neighborhoods",
     "replay",
     "shares",
     "shares_on_map",
@@ -1060,6 +1067,61 @@ def _find_input(
         return adata.obsp[at], used_neighbors, where
     X, space = _read_space(adata, use_rep)
     return X, 15, {"use_rep": space}
+
+
+def neighborhoods(
+    adata: AnnData,
+    cluster_key: str,
+    *,
+    n_neighbors: int = 6,
+    radius: float | None = None,
+    section_key: str | None = None,
+    spatial_key: str = "spatial",
+    n_permutations: int = PERMUTATIONS,
+    random_state: int = 0,
+) -> pd.DataFrame:
+    """Count which groups lie beside each other in tissue, and compare with chance.
+
+    Labels are permuted within each section.  z is that of squidpy's
+    ``gr.nhood_enrichment`` where there is one section and the graph is the same.  Cells
+    of one section are no independent samples: a small p does not say that another
+    tissue would show the same.
+
+    Parameters
+    ----------
+    adata : AnnData
+    cluster_key : str
+        Column of ``obs`` with the groups; cells of none take no part.
+    n_neighbors : int, default=6
+        Number of the nearest cells of a section that are the neighbours of a cell.
+    radius : float, optional
+        Largest distance of a neighbour, in units of the positions.
+    section_key : str, optional
+        Column of ``obs`` with the section of each cell; None for one section.
+    spatial_key : str, default="spatial"
+        Key of ``obsm`` with the positions, in 2 or 3 dimensions; NaN is unknown.
+    n_permutations : int, default=1000
+        p is at least 1 / (1 + n_permutations).
+    random_state : int, default=0
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair: "around", "neighbor", "counts", "expected", "ratio", "z",
+        "p" (two-sided) and "p_adjusted" (Benjamini-Hochberg over all pairs).
+    """
+    if cluster_key not in adata.obs:
+        raise InputError(f'The AnnData has no column obs["{cluster_key}"].')
+    positions, sections = _find_tissue(adata, section_key, spatial_key)
+    labels = adata.obs[cluster_key].astype("category").cat.remove_unused_categories()
+    most = np.inf if radius is None else radius
+    check_integer("n_neighbors", n_neighbors, 1)
+    near = find_tissue_neighbors(positions, sections, n_neighbors, most)
+    codes = labels.cat.codes.to_numpy().astype(np.int64)
+    options = {"n_permutations": n_permutations, "random_state": random_state}
+    result = compare_neighborhoods(near, codes, sections, **options)
+    names = [str(name) for name in labels.cat.categories]
+    return result.to_frame(names, names)
 
 
 def _find_second_rows(

@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
@@ -53,6 +54,20 @@ class Neighborhoods:
         """Observed over expected count; NaN where none is expected."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.expected > 0, self.counts / self.expected, np.nan)
+
+    def to_frame(self, sources: list[str], names: list[str]) -> pd.DataFrame:
+        """Return a row for each pair of groups: both names and all figures.
+
+        ``sources`` (F,) and ``names`` (G,): of the rows and the columns.
+        """
+        parts = ["counts", "expected", "ratio", "z", "p", "p_adjusted"]
+        return pd.DataFrame(
+            {
+                "around": np.repeat(sources, len(names)),
+                "neighbor": np.tile(names, len(sources)),
+                **{part: getattr(self, part).ravel() for part in parts},
+            }
+        )
 
 
 def compare_neighborhoods(

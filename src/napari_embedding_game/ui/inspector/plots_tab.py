@@ -1,4 +1,4 @@
-"""The tab of plots: volcano, expression by groups, scatter, and shares in samples."""
+"""The tab of plots: volcano, expression, scatter, shares, and neighbourhoods."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from qtpy.QtWidgets import QDialog, QToolButton, QWidget
 
 from napari_embedding_game.data.export.plots import Plot, write_plot
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.expression_pane import ExpressionPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
+from napari_embedding_game.ui.inspector.neighborhoods_pane import (
+    NeighborhoodsPane,
+)
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.shares_pane import SharesPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
@@ -50,6 +54,7 @@ class PlotsTab(QWidget):
         self.expression = ExpressionPane(markers.workspace)
         self.scatter = ScatterPane(self._session)
         self.shares = SharesPane(self._session)
+        self.neighborhoods = NeighborhoodsPane(self._session)
         self.save_button = QToolButton()
         self.save_button.setText("Save…")
         self.save_button.setProperty("role", "edit")
@@ -66,6 +71,7 @@ class PlotsTab(QWidget):
         self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
         self.tabs.addTab(self.shares, "Shares")
+        self.tabs.addTab(self.neighborhoods, "Neighbourhoods")
         self.tabs.setCurrentWidget(self.expression)
         self.in_window = TextLabel(IN_WINDOW)
         self.in_window.hide()
@@ -80,6 +86,15 @@ class PlotsTab(QWidget):
         self.window_of_plots.setLayout(vertical_box(margins=(8, 8, 8, 8)))
         self.window_of_plots.resize(*WINDOW)
         self.window_of_plots.finished.connect(lambda _: self.set_in_window(False))
+        changes = self._session.dataset_changed, self._session.columns_changed
+        Connections(self).connect(self._offer_neighborhoods, *changes)
+        self._offer_neighborhoods()
+
+    def _offer_neighborhoods(self, *event: object) -> None:
+        """Show the tab of neighbourhoods where cells have positions in tissue."""
+        dataset = self._session.dataset
+        has_tissue = dataset is not None and dataset.tissue is not None
+        self.tabs.setTabVisible(self.tabs.indexOf(self.neighborhoods), has_tissue)
 
     def set_in_window(self, is_in_window: bool) -> None:
         """Move the plots into a window of their own, or back into the tab."""
