@@ -198,6 +198,16 @@ def ring(n_points):
     return beside.astype(np.int32)
 
 
+class FakeMixedEdges:
+    """Edges of two spaces, with the rows of the second."""
+
+    def __init__(self, second_X):
+        self.second_X = second_X
+
+    def of_share(self, share):
+        return self
+
+
 class FakeEngine:
     """Plays 5 frames of 10 iterations; ``fail_at`` breaks at an iteration.
 
@@ -218,9 +228,10 @@ class FakeEngine:
         self.gate.wait(60)
         return "graph"
 
-    def make_edges_and_layout(self, graph, X, settings, warm_start=None):
+    def make_edges_and_layout(self, graph, X, settings, warm_start=None, second_X=None):
         layout = np.zeros((X.shape[0], settings.n_components), np.float32)
-        return "edges", layout if warm_start is None else warm_start.embedding
+        edges = "edges" if second_X is None else FakeMixedEdges(second_X)
+        return edges, layout if warm_start is None else warm_start.embedding
 
     def merge_landmarks(self, edges, labels, n_landmarks, previous):
         """Every landmark beside the next."""

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import false_discovery_control
 
 from napari_embedding_game.core.errors import InputError, check_integer
+from napari_embedding_game.core.inspect.sample_comparison import adjust_p_values
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP, run_blocks
 
@@ -141,7 +141,7 @@ def compare_neighborhoods(
     p = np.where(varies, (1 + far.sum(axis=0)) / (1 + n_permutations), np.nan)
     adjusted = p.copy()
     if varies.any():
-        adjusted[varies] = false_discovery_control(p[varies])
+        adjusted[varies] = adjust_p_values(p[varies])
     return Neighborhoods(observed, mean, z, p, adjusted, n_permutations)
 
 

@@ -29,8 +29,8 @@ K = (6, 15, 30)
 MAX_Z = 20.0
 """Largest |z| that has a colour of its own."""
 CAVEAT = (
-    "z compares with {n:,} permutations of the labels within each section. Cells of one "
-    "section are no independent samples: compare conditions by samples."
+    "z compares with {n:,} permutations of the labels within each section. Cells of "
+    "one section are no independent samples: compare conditions by samples."
 )
 COLUMNS = (
     TableColumn("Around", f"Click to select it; {CTRL}+C copies all."),
@@ -183,8 +183,8 @@ class NeighborhoodsPane(PlotPane):
         (sources, names), result = self._names(), self.result
         return (
             f"{names[pair[1]]} around {sources[pair[0]]}: {result.counts[pair]:,} "
-            f"neighbours, {result.expected[pair]:,.0f} by chance. z {result.z[pair]:+.1f}, "
-            f"adjusted p {p_text(result.p_adjusted[pair])}."
+            f"neighbours, {result.expected[pair]:,.0f} by chance. "
+            f"z {result.z[pair]:+.1f}, adjusted p {p_text(result.p_adjusted[pair])}."
         )
 
     def _on_plot_clicked(self, x: float, y: float, is_added: bool) -> None:
