@@ -6,8 +6,8 @@ types in a domain and little noise; *hard*: many types and much noise.  Two sect
 ARI is of as many merged landmarks as there are types or domains.  Peers, in a few lines
 of their own on the same map: BANKSY's concatenation sqrt(1 - l) z, sqrt(l) mean of the
 neighbours' z; Seurat's weighted nearest neighbours, with the distance of the farthest
-neighbour as bandwidth; and the two graphs' edges added.  Processor seconds to rest: from
-a change of the share in a finished game to its end.
+neighbour as bandwidth; and the two graphs' edges added.  Seconds to rest are those of
+the processor from a change of the share in a finished game to its end.
 
 ``--squidpy`` also asks squidpy for the z of neighbourhoods (``pip install squidpy``).
 """

@@ -14,7 +14,7 @@ from napari_embedding_game.data.errors import DataError
 
 TISSUE = "tissue"
 """Name of the second space that is the mean of the cells around each cell."""
-TITLES = {"": "None", TISSUE: "Cells around, in tissue"}
+TITLES = {"": "None", TISSUE: "Cells around"}
 """Titles of the second spaces that are no space of a file."""
 
 

@@ -22,7 +22,7 @@ from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.style.table import Table, TableColumn
 from napari_embedding_game.ui.tasks.worker import PaneJobRunner
 
-EACH, SELECTION = "Each group", "Selected cells"
+EACH, SELECTION = "Each", "Selection"
 NO_SELECTION = "Select cells with the lasso, or a cluster, to see what lies around it."
 K = (6, 15, 30)
 """Numbers of nearest cells that can be chosen."""

@@ -71,7 +71,7 @@ class PlotsTab(QWidget):
         self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
         self.tabs.addTab(self.shares, "Shares")
-        self.tabs.addTab(self.neighborhoods, "Neighbourhoods")
+        self.tabs.addTab(self.neighborhoods, "Tissue")
         self.tabs.setCurrentWidget(self.expression)
         self.in_window = TextLabel(IN_WINDOW)
         self.in_window.hide()
