@@ -39,6 +39,7 @@ def main():
             print(
                 number, compute_map_hash(model.transform(0.98 * X[:20]), model.labels_)
             )
+    print("added", EmbeddingGame(**shared).fit(X[:380]).partial_fit(X[380:]).map_hash_)
 
 
 if __name__ == "__main__":

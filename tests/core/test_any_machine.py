@@ -50,7 +50,7 @@ def test_maps_are_the_same_on_other_processors_and_when_loops_were_just_compiled
     monkeypatch.setattr(sys, "argv", [PLAYER, "4"])
     runpy.run_path(PLAYER)["main"]()
     usual = capsys.readouterr().out.splitlines()
-    assert len(usual) == 6
+    assert len(usual) == 7
     assert usual[0].startswith("projected")
     # With an empty cache of compiled loops.
     cold = OLD_PROCESSOR | {"NUMBA_CACHE_DIR": str(tmp_path)}

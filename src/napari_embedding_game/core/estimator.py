@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
     from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.core.live_run import Run
+    from napari_embedding_game.core.new_rows.transform import FittedMap
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
 """Pairs of an iteration and a dict of the parameters that change at this iteration."""
@@ -145,6 +146,18 @@ def _supports_new_rows(model: EmbeddingGame) -> bool:
             "New rows cannot be placed on a map of two spaces: fit without second_X."
         )
     return True
+
+
+def _takes_more_rows(model: EmbeddingGame) -> bool:
+    """Return True, or raise InputError if the method is no game or takes no new rows.
+
+    :func:`available_if` then hides the estimator's method.
+    """
+    with delay_interrupts():
+        from napari_embedding_game.core.addition import validate_takes_rows
+
+    validate_takes_rows(Settings(method=model.method))
+    return _supports_new_rows(model)
 
 
 class EmbeddingGame(
@@ -246,7 +259,10 @@ class EmbeddingGame(
     repulsion_, affinity_, random_state_ : float, str, int
         The values that were used.
     n_iter_ : int
-        Number of iterations; for minimisers including those that fit the landmarks.
+        Number of iterations, of the last :meth:`partial_fit` where rows were added; for
+        minimisers including those that fit the landmarks.
+    n_samples_seen_ : int
+        Number of rows on the map, N.
     n_features_in_ : int
     feature_names_in_ : (D,) array of str
         Names of the columns, if ``X`` was a table whose columns all have names.
@@ -263,6 +279,11 @@ class EmbeddingGame(
     >>> model = EmbeddingGame(random_state=0).fit(X[:1700])
     >>> model.transform(X[1700:]).shape
     (97, 2)
+
+    Or they join the map, which then moves a little:
+
+    >>> model.partial_fit(X[1700:]).embedding_.shape
+    (1797, 2)
     """
 
     def __init__(
@@ -479,6 +500,51 @@ class EmbeddingGame(
             warnings.warn(told, EmbeddingWarning, stacklevel=stacklevel)
         return placed
 
+    @available_if(_takes_more_rows)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None) -> EmbeddingGame:
+        """Add new rows to the map, whose points hardly move; the first call fits.
+
+        New rows come after the others in ``embedding_`` and all other attributes.
+        Unlike :meth:`transform`, which leaves the map as it is, new rows hold one
+        another, become neighbours of fitted rows, and move these by about 0.4 % of the
+        width of the map.  ``docs/methods.md`` compares such maps with fits of all rows.
+        The result depends on the batches and their order.
+
+        Kinds of rows that the map does not have find no room there: then fit all rows
+        again, as the warning says.
+
+        Parameters
+        ----------
+        X : (Q, D) array or sparse matrix
+            Rows with the columns of the fitted rows, prepared in the same way.
+        y : ignored
+
+        Raises
+        ------
+        InputError
+            NaN, infinities, or values that are too large; the fit then stays.
+        ValueError
+            Columns that differ from those of the fit.
+
+        Warns
+        -----
+        EmbeddingWarning
+            About half of the new rows or more are of kinds that the map does not have;
+            or fewer are unlike all fitted rows, as by :meth:`transform`; or the map
+            represents the data badly, as after :meth:`fit`.
+        """
+        if not hasattr(self, "embedding_"):
+            return self.fit(X)
+        with delay_interrupts():
+            from napari_embedding_game.core.addition import add_rows
+
+        added = add_rows(self._fitted, self._validate_rows(X, reset=False))
+        with delay_interrupts():
+            self._store_fit(added.snapshot, added.edges, added.fitted)
+        for told in filter(None, (added.warning, added.snapshot.warning)):
+            warnings.warn(told, EmbeddingWarning, stacklevel=2)
+        return self
+
     @available_if(_supports_new_rows)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the likeness of new rows to the fitted rows, (Q,) float64, 0 to 1.
@@ -583,14 +649,10 @@ class EmbeddingGame(
         def store_fit(snapshot: Snapshot, last: Settings) -> None:
             """Set all fitted attributes from a snapshot and the last settings."""
             positions = snapshot.embedding, snapshot.landmarks
-            self.random_state_, self.affinity_ = last.random_state, last.affinity
-            self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
             of_share = edges.of_share(last.second_share)
-            self.isolation_ = of_share.isolation
-            self.affinity_matrix_ = of_share.to_csr_matrix()
+            fitted = make_fitted_map(X, graph, of_share, last, *positions)
             self._has_second_space = second_X is not None
-            self._fitted = make_fitted_map(X, graph, of_share, last, *positions)
-            self._store_map(snapshot, of_share, resolve_repulsion(last))
+            self._store_fit(snapshot, of_share, fitted)
 
         return Run(
             start_playing,
@@ -666,15 +728,22 @@ class EmbeddingGame(
             )
         return rows
 
-    def _store_map(self, snapshot: Snapshot, edges: Edges, repulsion: float) -> None:
-        """Set the fitted attributes that describe the map and its clusters.
+    def _store_fit(self, snapshot: Snapshot, edges: Edges, fitted: FittedMap) -> None:
+        """Set all fitted attributes from a snapshot, the edges and the fitted map.
 
         With ``n_clusters`` landmarks are merged into that many clusters.
         """
+        settings, graph = fitted.settings, fitted.graph
+        self._fitted, self.n_samples_seen_ = fitted, graph.n_points
+        self.random_state_, self.affinity_ = settings.random_state, settings.affinity
+        self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
+        self.isolation_ = edges.isolation
+        self.affinity_matrix_ = edges.to_csr_matrix()
         self.embedding_, self.landmarks_ = snapshot.embedding, snapshot.landmarks
         self.pressure_, self.stretch_ = snapshot.pressure, snapshot.stretch
         self.energy_, self.n_iter_ = snapshot.energy, snapshot.iteration
-        self.map_hash_, self.repulsion_ = snapshot.map_hash, repulsion
+        self.map_hash_ = snapshot.map_hash
+        self.repulsion_ = resolve_repulsion(settings)
         merged = np.arange(len(snapshot.landmarks), dtype=np.int32)
         if self.n_clusters is not None:
             from napari_embedding_game.core.inspect import clusters

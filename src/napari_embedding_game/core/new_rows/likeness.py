@@ -17,6 +17,9 @@ small likeness says that a row is unlike the fitted rows.  There are two scores.
    The mean over a row and its nearest new rows cancels the noise of counting.  Scores
    are calibrated on fitted rows: components are fitted to a half of the rows, and
    scores are computed for the other half, and the reverse.
+
+Where new rows are added to a map together, :func:`measure_apartness` says whether they
+are of kinds that the map has not.
 """
 
 from __future__ import annotations
@@ -41,6 +44,10 @@ rows a smaller excess is not chance either, but not worth a warning."""
 _FAR = 2.0
 """Distance ratio, as a multiple of the largest of fitted rows, above which even a
 single row is worth a warning."""
+MANY_APART = 0.3
+"""Apartness from which rows that were added make a map worth fitting again: batches
+drawn at random have at most 0.03, batches of which half are of a class that the map
+does not have 0.3 to 0.4, batches of such a class 0.6 to 0.9."""
 MAX_ROWS = 8_192
 """Most fitted rows for calibration, and most new rows that are scored together."""
 MIN_ROWS = 60
@@ -123,6 +130,37 @@ class DistanceScorer:
             "fitted ones, and find the unlike rows by score_samples(X) < "
             f"{UNLIKE}."
         )
+
+
+def measure_apartness(neighbors: NDArray[np.integer], n_fitted: int) -> float:
+    """Return how far new rows, added together, are apart from the fitted rows.
+
+    It is 0 where new rows are among their neighbours as often as by chance, which rows
+    of the same kinds are, 1 where all their neighbours are new rows, and below 0 where
+    they are rarer.  This is the statistic of Schilling (1986) and Henze (1988).
+
+    ``neighbors`` (Q, K): nearest other rows of each new row, fitted and new ones; rows
+    with numbers from ``n_fitted`` on are new.
+    """
+    n_new = len(neighbors)
+    share = float((neighbors >= n_fitted).mean())
+    expected = (n_new - 1) / (n_fitted + n_new - 1)
+    return (share - expected) / (1 - expected)
+
+
+def describe_apart_rows(apartness: float, n_new: int) -> str:
+    """Return a sentence on rows that were added and are far apart, or "".
+
+    ``apartness``: of :func:`measure_apartness`; ``n_new``: number of new rows.
+    """
+    if apartness < MANY_APART:
+        return ""
+    return (
+        f"Half or more of the {n_new:,} new rows are of kinds that the map does not "
+        f"have: their neighbours are one another (apartness {apartness:.2f}, about 0 "
+        "for rows like those of the map). There is no room for these kinds: fit all "
+        "rows again."
+    )
 
 
 class ResidualScorer:
