@@ -12,7 +12,7 @@ from scipy import sparse
 
 import worlds
 from napari_embedding_game import EmbeddingGame, tl
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.inspect.map_comparison import measure_kept_neighbors
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_result
@@ -423,3 +423,69 @@ def test_shares_are_compared_by_samples_in_groups_and_on_the_map(cells):
     for compare in (tl.shares, lambda data, _, *given: tl.shares_on_map(data, *given)):
         with pytest.raises(InputError, match="drug has 1 sample"):
             compare(few, "kind", "donor", "arm")
+
+
+def test_new_cells_join_a_map_whose_cells_keep_their_names(cells):
+    cells.obs_names = [f"c{i}" for i in range(150)]
+    old, new, last = cells[:110].copy(), cells[110:130].copy(), cells[130:].copy()
+    tl.embedding_game(old, use_rep="X_pca", n_clusters=3, **QUICK)
+    cluster = old.obs[f"{KEY}_cluster"]
+    name_of = old.obs.groupby(cluster, observed=True)["kind"].agg(lambda x: x.mode()[0])
+    named = cluster.map(name_of).astype("category")
+    old.obs[f"{KEY}_cluster"] = named
+    old.obs[f"{KEY}_stability"] = 1.0
+    old.obsm[f"X_{KEY}"][7] = np.nan  # left out of the map
+    before, hash_before = old.obsm[f"X_{KEY}"].copy(), old.uns[KEY]["map_hash"]
+    made = tl.add_cells(old, new, copy=True)
+    np.testing.assert_array_equal(old.obsm[f"X_{KEY}"], before)
+    assert f"X_{KEY}" not in new.obsm
+    assert tl.add_cells(old, new) is None
+    for one, copied in zip((old, new), made, strict=True):
+        np.testing.assert_array_equal(one.obsm[f"X_{KEY}"], copied.obsm[f"X_{KEY}"])
+        assert f"{KEY}_stability" not in one.obs
+        assert one.uns[KEY]["map_hash"] != hash_before
+        assert one.uns[KEY]["added"]["cells"] == 20
+    after = old.obsm[f"X_{KEY}"]
+    assert np.isnan(after[7]).all()
+    moved = np.linalg.norm(np.delete(after - before, 7, axis=0), axis=1)
+    assert 0 < np.median(moved) < 0.02 * np.nanmax(np.ptp(before[8:], axis=0))
+    assert old.obs[f"{KEY}_cluster"].tolist() == named.tolist()
+    assert (new.obs[f"{KEY}_cluster"].astype(str) == new.obs["kind"]).mean() > 0.9
+    assert np.isfinite(new.obs[f"{KEY}_stretch"]).all()
+    joined = anndata.concat([old, new], merge="first", uns_merge="first")
+    tl.add_cells(joined, last)
+    assert last.uns[KEY]["added"]["cells"] == 40
+    assert last.obsm[f"X_{KEY}"].shape == (20, 2)
+
+
+def test_cells_join_as_rows_do_by_the_estimator(cells):
+    cells.obsm["X_pca"] = cells.obsm["X_pca"].astype(np.float32)
+    old, new = cells[:120].copy(), cells[120:].copy()
+    tl.embedding_game(old, use_rep="X_pca", **QUICK)
+    tl.add_cells(old, new)
+    model = EmbeddingGame(random_state=0, **QUICK).fit(old.obsm["X_pca"])
+    model.partial_fit(new.obsm["X_pca"])
+    found = np.concatenate([old.obsm[f"X_{KEY}"], new.obsm[f"X_{KEY}"]])
+    np.testing.assert_array_equal(found, model.embedding_)
+    assert new.uns[KEY]["map_hash"] == model.map_hash_
+
+
+def test_cells_that_cannot_join_are_told_and_change_nothing(cells):
+    old, new = cells[:120].copy(), cells[120:].copy()
+    with pytest.raises(InputError, match="has no map"):
+        tl.add_cells(old, new)
+    tl.embedding_game(old, use_rep="X_pca", **QUICK)
+    with pytest.raises(InputError, match=r'120 new cells have the name .* "c0"'):
+        tl.add_cells(old, old.copy())
+    del new.obsm["X_pca"]
+    with pytest.raises(DataError, match="bring it along"):
+        tl.add_cells(old, new)
+    assert list(new.obsm) == []
+    new.obsm["X_pca"] = cells.obsm["X_pca"][120:] + 50
+    with pytest.warns(EmbeddingWarning, match="fit all rows again"):
+        tl.add_cells(old, new)
+    old.uns[KEY]["parameters"]["method"] = "ee_homotopy"
+    other = new.copy()
+    other.obs_names = [f"other{i}" for i in range(30)]
+    with pytest.raises(InputError, match="played as a game"):
+        tl.add_cells(old, other)

@@ -1,14 +1,15 @@
 """The embedding game for AnnData, in the style of scanpy: ``tl.embedding_game(adata)``.
 
 :func:`map_onto_reference` places new cells on a map and predicts their labels,
-:func:`replay` repeats a run that a person steered by hand in the window,
-:func:`compare` ranks the features by which two groups differ, :func:`shares` and
-:func:`shares_on_map` compare how many cells samples have in groups and regions,
-:func:`tracks` follows objects through time,
-:func:`are_two` tests whether two groups are distinct, :func:`firmness` tests each
-number of clusters, :func:`stability` measures which cells keep their neighbours with
-other seeds, :func:`neighborhoods` compares which groups lie beside each other in
-tissue with chance, and :func:`suggest_names` suggests a cell type for each cluster.
+:func:`add_cells` adds new cells to a map, which then moves a little, :func:`replay`
+repeats a run that a person steered by hand in the window, :func:`compare` ranks the
+features by which two groups differ, :func:`shares` and :func:`shares_on_map` compare
+how many cells samples have in groups and regions, :func:`tracks` follows objects
+through time, :func:`are_two` tests whether two groups are distinct, :func:`firmness`
+tests each number of clusters, :func:`stability` measures which cells keep their
+neighbours with other seeds, :func:`neighborhoods` compares which groups lie beside each
+other in tissue with chance, and :func:`suggest_names` suggests a cell type for each
+cluster.
 
 Results are written to `adata`, or with ``copy=True`` to a copy, which is returned.
 ``key_added`` replaces "X_embedding_game" in ``obsm`` and "embedding_game" in ``obs``
@@ -27,6 +28,7 @@ column, and DataError for a space that is missing or cannot be read.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -39,7 +41,9 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from napari_embedding_game.core import estimator
+from napari_embedding_game.core.addition import AddedRows, add_rows
 from napari_embedding_game.core.errors import (
+    EmbeddingWarning,
     InputError,
     PrecomputedDistancesError,
     check_integer,
@@ -91,7 +95,10 @@ from napari_embedding_game.session.name_suggestions import (
 )
 from napari_embedding_game.session.reference import reference_map
 from napari_embedding_game.session.reference.mapping import (
+    MIN_SHARED_GENES,
     map_cells,
+    project_cells,
+    vote_on_map,
     write_mapped_cells,
 )
 from napari_embedding_game.session.run.replay import replay_to_result
@@ -102,6 +109,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 __all__ = [
+    "add_cells",
     "are_two",
     "compare",
     "embedding_game",
@@ -117,6 +125,8 @@ __all__ = [
 _COLUMNS = ("pressure", "stretch", "isolation")
 _WRITTEN = ("embedding", "landmarks", "energy", "map_hash", *_COLUMNS)
 """Attributes of the estimator, or of a snapshot, that are written to the AnnData."""
+_OF_ONE_MAP = ("stability", "change")
+"""Results that are of a map before cells were added, in ``uns`` and in ``obs``."""
 STEADY = 0.5
 """Share of its neighbours that a steady cell keeps on the map of every seed."""
 
@@ -426,6 +436,131 @@ def map_onto_reference(
     )
     write_mapped_cells(adata, finish(stages))
     return adata if copy else None
+
+
+def add_cells(
+    adata: AnnData,
+    new: AnnData,
+    *,
+    min_shared_genes: float = MIN_SHARED_GENES,
+    copy: bool = False,
+) -> tuple[AnnData, AnnData] | None:
+    """Add the cells of `new` to the map of `adata`, whose cells hardly move.
+
+    Unlike by :func:`map_onto_reference`, which leaves the map as it is, new cells
+    become neighbours of the others, as by the estimator's
+    :meth:`~napari_embedding_game.EmbeddingGame.partial_fit`.  The results are written
+    to both, so that ``anndata.concat([adata, new], merge="first", uns_merge="first")``
+    has the map of all cells, to which further cells can be added.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With the map of :func:`embedding_game`, or of the window, and its space.
+    new : AnnData
+        New cells with other names, and the same kind of values as for
+        :func:`map_onto_reference`, by which they are projected.
+    min_shared_genes : float
+        As for :func:`map_onto_reference`.
+    copy : bool, default=False
+        Whether to write to copies of both, which are returned.
+
+    Returns
+    -------
+    ``obsm["X_embedding_game"]`` : (n_obs, d) float32
+        Positions of the cells of each.
+    ``obs["embedding_game_cluster"]`` : category
+        Of `adata` unchanged; of `new` by a vote of the 15 nearest cells of `adata` on
+        the map, and so ``embedding_game_annotation`` where `adata` has it.
+    ``obs["embedding_game_pressure"]``, ``..._stretch``, ``..._isolation`` : float32
+        As of :func:`embedding_game`.
+    ``obsm["X_pca"]`` : (n_obs, C) float32
+        Of `new`, its coordinates in the space of the map, under the key of the space.
+    ``uns["embedding_game"]`` : dict
+        The record of the map, with "landmarks", "energy" and "map_hash" of all cells,
+        and "added": the number of cells that were added to the map, and notes.
+
+    Raises
+    ------
+    InputError
+        There is no map, its method is no game, or cells have the same name.
+    DataError
+        As of :func:`map_onto_reference`.
+
+    Warns
+    -----
+    EmbeddingWarning
+        New cells are unlike those of the map, see
+        :meth:`~napari_embedding_game.EmbeddingGame.partial_fit`.
+    """
+    _require_map_keys(adata, None)
+    both = new.obs_names[new.obs_names.isin(adata.obs_names)]
+    if len(both):
+        raise InputError(
+            f'{len(both):,} new cells have the name of a cell of the map, such as "'
+            f'{both[0]}": leave out cells that are there, and give others other names.'
+        )
+    reference = reference_map.to_reference_map(adata, "The map")
+    projected = project_cells("The new data", new, reference, min_shared_genes)
+    added = add_rows(reference.fitted, projected.rows)
+    adata, new = _copy_if_asked(adata, copy), _copy_if_asked(new, copy)
+    is_on_map = reference.dataset.kept
+    n, embedding = int(is_on_map.sum()), added.snapshot.embedding
+    former = adata.uns[KEY]
+    n_before = int(former.get("added", {}).get("cells", 0))
+    record = {name: former[name] for name in former if name not in _OF_ONE_MAP}
+    record |= {
+        "landmarks": added.snapshot.landmarks,
+        "energy": float(added.snapshot.energy),
+        "map_hash": added.snapshot.map_hash,
+        "versions": installed_versions(),
+        "added": {
+            "cells": n_before + new.n_obs,
+            "notes": " ".join(projected.notes),
+        },
+    }
+    for name in (f"{KEY}_cluster", f"{KEY}_annotation"):
+        if name in adata.obs:
+            column = adata.obs[name][is_on_map]
+            voted, _ = vote_on_map(column, embedding[:n], embedding[n:])
+            new.obs[name] = voted
+    element = spaces.split_space(reference.dataset.space)
+    if projected.match is not None and element is not None and element[0] == "obsm":
+        new.obsm[element[1]] = projected.rows
+    _write_added(adata, added, is_on_map, slice(None, n), record)
+    _write_added(new, added, np.ones(new.n_obs, bool), slice(n, None), record)
+    for told in filter(None, (added.warning, added.snapshot.warning)):
+        warnings.warn(told, EmbeddingWarning, stacklevel=2)
+    return (adata, new) if copy else None
+
+
+def _write_added(
+    adata: AnnData,
+    added: AddedRows,
+    is_on_map: NDArray[np.bool_],
+    rows: slice,
+    record: Mapping[str, Any],
+) -> None:
+    """Write positions and diagnostics of some rows of a map to their cells.
+
+    ``is_on_map`` (n_obs,): the cells that the ``rows`` are; others get NaN.  Columns of
+    the former map that no longer hold are removed.  ``record``: for ``uns``.
+    """
+
+    def expand(values: NDArray[Any]) -> NDArray[np.float32]:
+        """Return values of the rows for all cells, (n_obs, ...), else NaN."""
+        full = np.full((adata.n_obs, *values.shape[1:]), np.nan, np.float32)
+        full[is_on_map] = values[rows]
+        return full
+
+    stale = [f"{KEY}_{name}" for name in (*_OF_ONE_MAP, *_COLUMNS, "landmark")]
+    adata.obs = adata.obs.drop(columns=stale, errors="ignore")
+    for name in _COLUMNS:
+        values = getattr(added.snapshot, name)
+        if values is not None and not np.isnan(values).all():
+            adata.obs[f"{KEY}_{name}"] = expand(values)
+    adata.obsm[f"X_{KEY}"] = expand(added.snapshot.embedding)
+    adata.uns[KEY] = dict(record)
 
 
 def compare(

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from anndata import AnnData
+from scipy.spatial import cKDTree
 
 import worlds
 from napari_embedding_game import tl
@@ -259,3 +260,17 @@ def test_harmony_in_the_reference_is_told(reference):
     new = tl.map_onto_reference(cells(9), mixed, "kind", copy=True)
     notes = new.uns["embedding_game_reference"]["notes"]
     assert 'The batches of "donor" were mixed by Harmony' in notes
+
+
+def test_new_cells_join_the_map_of_a_saved_file_by_their_genes(reference):
+    old, new = reference.copy(), cells(60, seed=1)
+    new.obs_names = [f"new{i}" for i in range(60)]
+    new = new[:, ::-1].copy()
+    clusters = old.obs["embedding_game_cluster"].tolist()
+    tl.add_cells(old, new)
+    assert new.obsm["X_pca"].shape == (60, 8)
+    assert old.obs["embedding_game_cluster"].tolist() == clusters
+    assert "100 of 100" in new.uns["embedding_game"]["added"]["notes"]
+    nearest = cKDTree(old.obsm["X_embedding_game"]).query(new.obsm["X_embedding_game"])
+    kinds = old.obs["kind"].to_numpy()[nearest[1]]
+    assert (kinds == new.obs["kind"].to_numpy()).mean() > 0.95

@@ -94,6 +94,74 @@ class MappedCells:
     """Parameters and figures, as plain values, to be stored with the result."""
 
 
+@dataclass(frozen=True, eq=False)
+class ProjectedCells:
+    """New cells in the space of a reference."""
+
+    rows: NDArray[np.float32]
+    """(n, D) coordinates."""
+    match: FoundNames | None
+    """The matched genes; None where the cells brought their coordinates along."""
+    lognorm: Any
+    """(n, M) normalised logarithms of the genes; None without genes."""
+    notes: tuple[str, ...]
+    """Sentences that a person has to know."""
+
+
+def project_cells(
+    name: str,
+    cells: AnnData,
+    reference: ReferenceMap,
+    min_shared_genes: float = MIN_SHARED_GENES,
+) -> ProjectedCells:
+    """Return new cells in the space of a reference.
+
+    ``name``: of the new cells in sentences. ``min_shared_genes``: as of
+    :func:`.tl.map_onto_reference`. Raises DataError: there are no cells, they have too
+    few genes, or lack the space where it cannot be computed.
+    """
+    if cells.n_obs < 1:
+        raise DataError(f"{name} has no cells: choose another file.")
+    projection, notes = reference.projection, reference.notes
+    if projection is None:
+        rows = _read_space_of_cells(name, cells, reference)
+        return ProjectedCells(rows, None, None, notes)
+    aligned = _align_genes(name, cells, reference, projection, min_shared_genes)
+    match, lognorm, note = aligned
+    parts = [
+        projection.project(projection.scale_genes(lognorm[block], match))
+        for block in _split_into_blocks(cells.n_obs)
+    ]
+    rows = np.concatenate(parts).astype(reference.dataset.X.dtype, copy=False)
+    return ProjectedCells(rows, match, lognorm, (note, *notes))
+
+
+def vote_on_map(
+    column: pd.Series,
+    points: NDArray[np.float32],
+    positions: NDArray[np.float32],
+    n_neighbors: int = N_NEIGHBORS,
+) -> tuple[pd.Categorical, NDArray[np.float32]]:
+    """Return the label with most votes for new cells, (Q,), and its share of the votes.
+
+    ``column`` (N rows): labels of the cells at ``points`` (N, d). Of these the nearest
+    ``n_neighbors`` to each of ``positions`` (Q, d) vote.
+    """
+    search, k = FittedSearch(points, "euclidean"), min(n_neighbors, len(points))
+    voters, distances = search(positions, k)
+    texts = column.astype(object).map(str, na_action="ignore")
+    codes, names = pd.factorize(texts, sort=True)
+    winners, confidence = vote_labels(codes[voters], vote_weights(distances))
+    voted = pd.Categorical.from_codes(winners, names)
+    return voted.remove_unused_categories(), confidence.astype(np.float32)
+
+
+def _split_into_blocks(n_rows: int) -> list[slice]:
+    """Return slices of consecutive rows, ``_ROWS_AT_ONCE`` at most in each."""
+    starts = range(0, n_rows, _ROWS_AT_ONCE)
+    return [slice(begin, begin + _ROWS_AT_ONCE) for begin in starts]
+
+
 def map_cells(
     reference: ReferenceMap,
     name: str,
@@ -115,27 +183,14 @@ def map_cells(
     _validate_options(reference, labels, n_neighbors, min_shared_genes, unlike)
     yield Stage("Aligning the genes")
     n, dataset, fitted = cells.n_obs, reference.dataset, reference.fitted
-    if n < 1:
-        raise DataError(f"{name} has no cells: choose another file.")
-    starts = range(0, n, _ROWS_AT_ONCE)
-    blocks = [slice(begin, begin + _ROWS_AT_ONCE) for begin in starts]
-    projection, notes = reference.projection, reference.notes
-    match = lognorm = None
-    if projection is None:
-        rows = _read_space_of_cells(name, cells, reference)
-    else:
-        aligned = _align_genes(name, cells, reference, projection, min_shared_genes)
-        match, lognorm, note = aligned
-        notes = (note, *notes)
-        scaled = (projection.scale_genes(lognorm[block], match) for block in blocks)
-        parts = [projection.project(part) for part in scaled]
-        rows = np.concatenate(parts).astype(dataset.X.dtype, copy=False)
+    projected = project_cells(name, cells, reference, min_shared_genes)
+    rows, match, notes = projected.rows, projected.match, projected.notes
     if correct_batch:
         yield Stage("Taking the batch effect away")
         seed = fitted.settings.random_state
         rows = remove_batch_shift(rows, np.asarray(dataset.X), seed)
     placed, k = [], min(n_neighbors, len(dataset.obs))
-    for block in blocks:
+    for block in _split_into_blocks(n):
         yield Stage("Placing the new cells", block.start / n)
         placed.append((fitted.place(rows[block]), *fitted.search(rows[block], k)))
     positions, near, distances = map(np.concatenate, zip(*placed, strict=True))
@@ -145,8 +200,10 @@ def map_cells(
     ratios = scorer.compute_ratios(near, distances)
     yield Stage("Looking for cells unlike the reference")
     likeness = None
-    if match is not None and projection is not None:
-        likeness = _score_likeness(reference, projection, match, lognorm, n_neighbors)
+    if match is not None and reference.projection is not None:
+        likeness = _score_likeness(
+            *(reference, reference.projection, match, projected.lognorm, n_neighbors)
+        )
     how = "distance" if likeness is None else "expression"
     likeness = scorer(ratios) if likeness is None else likeness
     is_unlike = likeness < unlike
@@ -162,20 +219,14 @@ def map_cells(
     published, origin = None, reference.origin
     if origin is not None:
         published = np.asarray(origin + reference.unit * embedding, np.float32)
-    voters, distances = FittedSearch(fitted.points, "euclidean")(embedding, k)
-    weights, source = vote_weights(distances), reference.name
     of_reference = AddedColumns(
-        kind="predicted", reference=source, correct_batch=correct_batch
+        kind="predicted", reference=reference.name, correct_batch=correct_batch
     )
     predicted = {}
     for column in labels:
-        texts = dataset.obs[column].astype(object).map(str, na_action="ignore")
-        codes, names = pd.factorize(texts, sort=True)
-        winners, confidence = vote_labels(codes[voters], weights)
-        voted = pd.Categorical.from_codes(winners, names)
-        found, clear = voted.remove_unused_categories(), confidence.astype(np.float32)
+        found = vote_on_map(dataset.obs[column], fitted.points, embedding, k)
         how_voted = replace(of_reference, label=column)
-        predicted[column] = PredictedLabels(how_voted, found, clear, **of_cells)
+        predicted[column] = PredictedLabels(how_voted, *found, **of_cells)
     return MappedCells(
         positions=embedding,
         rows=None if match is None else rows,
