@@ -156,10 +156,9 @@ def describe_apart_rows(apartness: float, n_new: int) -> str:
     if apartness < MANY_APART:
         return ""
     return (
-        f"Half or more of the {n_new:,} new rows are of kinds that the map does not "
-        f"have: their neighbours are one another (apartness {apartness:.2f}, about 0 "
-        "for rows like those of the map). There is no room for these kinds: fit all "
-        "rows again."
+        f"About half of the {n_new:,} new rows or more are of kinds that the map lacks "
+        f"(apartness {apartness:.2f}; rows like its own have about 0). There is no "
+        "room for them: fit all rows again."
     )
 
 
