@@ -434,6 +434,7 @@ def test_new_cells_join_a_map_whose_cells_keep_their_names(cells):
     named = cluster.map(name_of).astype("category")
     old.obs[f"{KEY}_cluster"] = named
     old.obs[f"{KEY}_stability"] = 1.0
+    old.uns[KEY]["session"] = np.zeros(3, np.uint8)  # which shows the former map
     old.obsm[f"X_{KEY}"][7] = np.nan  # left out of the map
     before, hash_before = old.obsm[f"X_{KEY}"].copy(), old.uns[KEY]["map_hash"]
     made = tl.add_cells(old, new, copy=True)
@@ -443,6 +444,7 @@ def test_new_cells_join_a_map_whose_cells_keep_their_names(cells):
     for one, copied in zip((old, new), made, strict=True):
         np.testing.assert_array_equal(one.obsm[f"X_{KEY}"], copied.obsm[f"X_{KEY}"])
         assert f"{KEY}_stability" not in one.obs
+        assert "session" not in one.uns[KEY]
         assert one.uns[KEY]["map_hash"] != hash_before
         assert one.uns[KEY]["added"]["cells"] == 20
     after = old.obsm[f"X_{KEY}"]

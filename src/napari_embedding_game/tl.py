@@ -125,8 +125,9 @@ __all__ = [
 _COLUMNS = ("pressure", "stretch", "isolation")
 _WRITTEN = ("embedding", "landmarks", "energy", "map_hash", *_COLUMNS)
 """Attributes of the estimator, or of a snapshot, that are written to the AnnData."""
-_OF_ONE_MAP = ("stability", "change")
-"""Results that are of a map before cells were added, in ``uns`` and in ``obs``."""
+_OF_ONE_MAP = ("stability", "change", "session")
+"""Results in ``uns`` and ``obs``, and the window's session in ``uns``, which are of the
+map before cells were added."""
 STEADY = 0.5
 """Share of its neighbours that a steady cell keeps on the map of every seed."""
 
@@ -451,7 +452,8 @@ def add_cells(
     become neighbours of the others, as by the estimator's
     :meth:`~napari_embedding_game.EmbeddingGame.partial_fit`.  The results are written
     to both, so that ``anndata.concat([adata, new], merge="first", uns_merge="first")``
-    has the map of all cells, to which further cells can be added.
+    has the map of all cells, to which further cells can be added.  Before that, make
+    sure that ``X`` holds the same kind of values in both: nothing converts it.
 
     Parameters
     ----------
@@ -478,7 +480,8 @@ def add_cells(
         Of `new`, its coordinates in the space of the map, under the key of the space.
     ``uns["embedding_game"]`` : dict
         The record of the map, with "landmarks", "energy" and "map_hash" of all cells,
-        and "added": the number of cells that were added to the map, and notes.
+        and "added": the number of cells that were added to the map, and notes.  A
+        session of the window, which is of the former map, is left out: keep its file.
 
     Raises
     ------
