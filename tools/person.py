@@ -525,17 +525,23 @@ class Person:
             "an earlier map",
         )
 
-    def compare(self, words: str) -> list[str]:
-        """Compare the selection with what is called so; return the leading names."""
-        self.open_tab("Markers")
-        pane = self.inspector.markers
-        self.choose_in(pane.against, words)
-        return self.markers()
+    def compare(self, column: str, first: str) -> list[str]:
+        """Compare a level of a column with another; return the leading names."""
+        self.open_tab("Conditions")
+        pane = self.inspector.conditions
+        self.choose_in(pane.against, column)
+        texts = map(pane.first.itemText, range(pane.first.count()))
+        self.choose_in(pane.first, next(x for x in texts if x.startswith(f"{first} (")))
+        is_busy = "Comparing"
+        self.wait(
+            lambda: pane.result and is_busy not in pane.state.text(), "what differs"
+        )
+        return _first_column(pane.table)
 
     def save_comparison(self, path: Path) -> None:
         """Save the comparison that is shown: the notebook tells it then."""
         with _answered("getSaveFileName", path):
-            self.press(self.inspector.markers.saved)
+            self.press(self.inspector.tabs.currentWidget().saved)
 
     def show_contours(self) -> None:
         """Have the labels drawn as outlines, in napari's controls of the layer."""

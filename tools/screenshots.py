@@ -1,7 +1,7 @@
 r"""Shows the docks in each of their states; finds what is cut off or disabled there.
 
     xvfb-run -a -s "-screen 0 2100x1300x24" python tools/screenshots.py OUT \
-        [--only cells digits nuclei space large ...] [--themes dark light] \
+        [--only cells digits nuclei space large ...] [--themes dark light system] \
         [--widths 1100 1500]
 
 For each state, theme and width a picture of the window is saved in the folder OUT.  The
@@ -40,7 +40,7 @@ from window import opened, picture
 
 HEIGHTS = {1100: 750, 1500: 950, 2000: 1200}
 """Of the window, for each width."""
-THEMES = ("dark", "light")
+THEMES = ("dark", "light", "system")
 N_CELLS, N_GENES, N_KINDS, N_MANY = 1_200, 300, 5, 250_000
 COMPARED = {QComboBox: 26, QAbstractSpinBox: 20, QCheckBox: 20, QRadioButton: 20,
           QPushButton: 0, QToolButton: 0, QLabel: 0}  # fmt: skip
@@ -153,13 +153,23 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     person.markers()
     person.look_away()
     shoot("markers")
-    against = person.inspector.markers.against
-    offered = map(against.itemText, range(against.count()))
-    person.compare(next(words for words in offered if "treated" in words))
+    person.compare("condition", "treated")
+    person.look_away()
+    shoot("conditions")
     for tab in ("Volcano", "Expression"):
         person.open_tab(tab)
         person.rest(1)
-        shoot(tab.lower().replace(" ", "_"))
+        shoot(tab.lower())
+    plots = dock.plots_tab
+    plots.tabs.setCurrentWidget(plots.conditions)
+    for pane in plots.conditions.choice.choices:
+        plots.conditions.choice.value = pane
+        person.rest(2)
+        shoot(f"plots_{type(pane).__name__.lower()}")
+    person.choose(session.clusters.clusters[0].id)
+    person.press(person.dock.selection_controls.embed_button)
+    person.wait(lambda: session.state == "finished", "the map of the selection")
+    shoot("child_map")
 
 
 def digits(person: Person, shoot: Shoot, folder: Path) -> None:

@@ -136,7 +136,7 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.choose_too(other)
     person.merge()
     person.rename("Monocytes")
-    found = person.compare("stim: STIM against CTRL")
+    found = person.compare("stim", "STIM")
     print("in monocytes:", ", ".join(found[:15]))
     person.look_away()
     shoot("conditions_compared")

@@ -320,6 +320,22 @@ def show_markers(session, inspector, play):
     return show
 
 
+@pytest.fixture
+def show_conditions(qtbot, session, show_markers, inspector):
+    """Play data with expression, select all, and open the tab of the conditions."""
+
+    def show(dataset):
+        show_markers(dataset)
+        session.selection.select_points(np.arange(len(dataset.obs)))
+        details = inspector.details
+        # Other data open the first tab.
+        qtbot.waitUntil(lambda: details.report is not None)
+        details.tabs.setCurrentWidget(details.conditions)
+        return details.conditions
+
+    return show
+
+
 def test_markers_are_told_and_colour_the_map(
     qtbot, dataset, session, show_markers, inspector
 ):
@@ -387,14 +403,12 @@ def test_markers_follow_edits_of_the_clusters_and_their_names(
 
 
 def test_any_two_of_many_levels_are_compared(
-    qtbot, session, show_markers, dataset, save
+    qtbot, session, show_conditions, dataset, save
 ):
     obs = dataset.obs.assign(donor=list("abcdefgh") * 5)
-    pane = show_markers(replace(dataset, obs=obs))
+    pane = show_conditions(replace(dataset, obs=obs))
     session.selection.select_points(np.arange(32))
-    qtbot.waitUntil(lambda: pane.result is not None)
-    assert pane.levels.isHidden()
-    choose(pane.against, "donor: one level against another")
+    choose(pane.against, "donor")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)
     assert pane.first.currentText() == "a (4)"
     assert pane.second.currentText() == "all others"
@@ -408,17 +422,17 @@ def test_any_two_of_many_levels_are_compared(
     assert [one.title for one in session.comparisons] == ["donor: a against g"]
     # In other points there are two of them, and in the former ones all again.
     session.selection.select_points(np.flatnonzero(obs["donor"].isin(["a", "g"])))
-    qtbot.waitUntil(lambda: pane.levels.isHidden())
-    assert pane.against.currentText() == "donor: a against g"
+    qtbot.waitUntil(lambda: pane.second.count() == 1)
+    assert [pane.first.currentText(), pane.second.currentText()] == ["g (5)", "a (5)"]
     session.selection.select_points(np.arange(32))
-    qtbot.waitUntil(lambda: not pane.levels.isHidden())
-    assert [pane.first.currentText(), pane.second.currentText()] == ["a (4)", "g (4)"]
+    qtbot.waitUntil(lambda: pane.second.count() == 8)
+    assert [pane.first.currentText(), pane.second.currentText()] == ["g (4)", "a (4)"]
     session.selection.select_points(np.arange(16))  # too few of each level
-    assert pane.levels.isHidden()
+    assert pane.against.findText("donor") == -1
 
 
 def test_two_conditions_are_compared_and_saved(
-    qtbot, session, show_markers, dataset, save
+    qtbot, session, show_conditions, dataset, inspector, save, dock
 ):
     values = np.random.default_rng(0).random((40, 5)).astype(np.float32)
     values[:, 2:] *= 3
@@ -427,12 +441,18 @@ def test_two_conditions_are_compared_and_saved(
     obs = dataset.obs.assign(
         stim=["STIM", "CTRL"] * 20, cell_type=cell_type, donor=donor
     )
-    pane = show_markers(replace(dataset, obs=obs, profile=values))
+    pane = show_conditions(replace(dataset, obs=obs, profile=values))
+    session.selection.select_points(np.arange(2))
+    assert pane.state.text().startswith("No column has two groups of three or more")
     session.selection.select_points(np.arange(30))
+    assert pane.against.currentText() == "stim"  # before what names no condition
     qtbot.waitUntil(lambda: pane.result is not None)
-    save(pane)
-    choose(pane.against, "stim: STIM against CTRL")
-    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 15)
+    assert pane.compared.groups.title == "stim: CTRL against STIM"
+    choose(pane.first, "STIM (15)")
+    qtbot.waitUntil(lambda: pane.compared.groups.title == "stim: STIM against CTRL")
+    assert pane.result.n_inside == 15
+    plots = dock.plots_tab
+    assert plots.conditions.shown_pane.markers is pane
     assert pane.result.names[0] == session.dataset.profile_names[2]
     assert len(save(pane).read_text().splitlines()) == 6
     uncorrected = pane.result.pvals
@@ -443,15 +463,15 @@ def test_two_conditions_are_compared_and_saved(
     assert session.comparisons[-1].tie_correct
     choose(pane.test, "t-test")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.method == "t-test")
+    told = [one.title for one in session.comparisons]
+    assert told == [*["stim: STIM against CTRL"] * 2]  # what was saved
+    pane = inspector.details.markers
+    inspector.details.tabs.setCurrentWidget(pane)
     session.clusters.make_group(session.selection.points, "these")
     session.selection.select_points(np.arange(30, 40))
     qtbot.waitUntil(lambda: pane.against.findText("Against these") >= 0)
     choose(pane.against, "Against these")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)
-    # A notebook tells what was saved, not what was clicked.
-    told = [one.title for one in session.comparisons]
-    compared = "stim: STIM against CTRL"
-    assert told == ["Selection against all the rest", compared, compared]
     samples_are_compared_where_a_column_names_them(qtbot, pane, session, save)
     session.load(dataset)
     pane.update_view()
@@ -478,7 +498,7 @@ def samples_are_compared_where_a_column_names_them(qtbot, pane, session, save):
 
 
 def test_samples_in_both_groups_are_paired_and_rare_genes_are_told(
-    qtbot, session, show_markers, dataset
+    qtbot, session, show_markers, dataset, inspector
 ):
     rates = np.array([0.02, 0.05, 4, 6, 6])
     rng = np.random.default_rng(0)
@@ -496,10 +516,14 @@ def test_samples_in_both_groups_are_paired_and_rare_genes_are_told(
     )
     assert pane.state.text() == said
     # Each level of the compared column is one sample.
-    choose(pane.against, "donor: d1 against d2")
+    pane = inspector.details.conditions
+    inspector.details.tabs.setCurrentWidget(pane)
+    choose(pane.against, "donor")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.design is None)
-    assert pane.test.currentText() == "Wilcoxon"
+    assert pane.compared.groups.title == "donor: d1 against d2"
     assert pane.test.findText("Samples: donor") == -1
+    choose(pane.against, "stim")
+    assert pane.test.findText("Samples: donor") > 0
 
 
 def test_a_heading_ranks_all_genes_that_are_certain(

@@ -43,7 +43,8 @@ def open_shares(qtbot, session, inspector, play):
         inspector.show(PLOTS)
         tabs = inspector.plots.tabs
         pane = inspector.plots.shares
-        tabs.setCurrentWidget(pane)
+        tabs.setCurrentWidget(inspector.plots.conditions)
+        inspector.plots.conditions.choice.value = pane
         qtbot.waitUntil(lambda: not pane._share_jobs.is_busy)
         return pane
 

@@ -135,9 +135,9 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     is_kind = (obs["kind"] == "Macrophages").to_numpy()
     person.choose(cluster_of(person, is_kind))
     person.rename("Macrophages")
-    found = person.compare("stim: drug against control")
+    found = person.compare("stim", "drug")
     assert set(found[:2]) == {"answer1", "answer2"}
-    pane = person.inspector.markers
+    pane = person.inspector.conditions
     n_treated = int((is_kind & (obs["stim"] == "drug").to_numpy()).sum())
     assert pane.state.text().startswith(f"{n_treated} cells against")
     person.save_comparison(tmp_path / "markers.csv")

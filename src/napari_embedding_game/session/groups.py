@@ -81,28 +81,28 @@ def offer_comparisons(session: Session) -> Iterator[tuple[str, Against]]:
 
     - all other points
     - if two clusters are selected, each of the two against the other
-    - for a column with two levels in the selection, each of the two against the other;
-      with more levels, one entry whose levels are still to be chosen
     - each cluster that is not selected
     """
-    dataset = session.dataset
-    columns = [] if dataset is None else dataset.level_columns
     yield f"Against {name_other(session, REST)}", REST
     chosen, by_id = session.selection.clusters, session.clusters.clustering.by_id
     pair = [by_id[c] for c in chosen if c in by_id]
     for a, b in (pair, pair[::-1]) if len(pair) == 2 else ():
         yield f"{a.title} against {b.title}", Against(b.id)
-    for column in columns:
-        names = sorted(count_selected_by_level(session, column))
-        if len(names) > 2:
-            yield f"{column}: one level against another", Against(column=column)
-        for one, other in (names, names[::-1]) if len(names) == 2 else ():
-            against = Against(column=column, levels=(one, other))
-            yield title_comparison(session, against), against
     for cluster in session.clusters.clusters:
         if cluster.id not in chosen:
             against = Against(cluster.id)
             yield f"Against {name_other(session, against)}", against
+
+
+def list_comparable_columns(session: Session) -> list[str]:
+    """Return the columns of which two levels can be compared inside the selection.
+
+    Each has two or more levels of at least ``MIN_ROWS`` selected points. Columns that
+    are named after conditions come first.
+    """
+    columns = [] if session.dataset is None else session.dataset.level_columns
+    several = [x for x in columns if len(count_selected_by_level(session, x)) > 1]
+    return sorted(several, key=lambda name: not CONDITION_NAME.search(name))
 
 
 def name_other(session: Session, against: Against) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QPointF, QRectF, Qt, Signal
-from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
-from qtpy.QtWidgets import QWidget
+from qtpy.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from qtpy.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from qtpy.QtWidgets import QToolTip, QWidget
 
 from napari_embedding_game.session.firmness import MAX_CLUSTERS, MIN_CLUSTERS, Firmness
 from napari_embedding_game.ui.style.theme import ThemeColors
@@ -23,6 +23,9 @@ SUGGESTED = " Suggested, {}. Click to choose it."
 COARSE = "coarse: of highest modularity over the widest range of resolutions"
 FINE = "fine: the last firm number up to resolution 1 of modularity"
 NONE_FIRM = "No firm number: maybe one group."
+STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+CHOOSING = Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space
+"""Keys that go to the bar beside, and that choose its number."""
 WHAT = (
     "Taller bars are firmer: fewer points lie between the two parts that the number "
     "divides, next to what any single group has there."
@@ -30,7 +33,10 @@ WHAT = (
 
 
 class FirmnessStrip(QWidget):
-    """A bar for each number of clusters; a click picks a number."""
+    """A bar for each number of clusters; a click picks a number.
+
+    With the focus, arrow keys go from bar to bar, and Enter picks a number.
+    """
 
     picked = Signal(int)
     """Carries the number of clusters that was clicked."""
@@ -41,7 +47,11 @@ class FirmnessStrip(QWidget):
         """The shown firmness, or None."""
         self._suggested: tuple[int, ...] = ()
         self._colors: tuple[QColor, QColor, QColor] | None = None
+        self._pointed = MIN_CLUSTERS
+        """The number that arrow keys have come to."""
         self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleName("Firmness of each number of clusters")
         self.hide()
 
     def set_theme(self, colors: ThemeColors) -> None:
@@ -54,6 +64,8 @@ class FirmnessStrip(QWidget):
         """Show the firmness of each number of clusters; None hides the strip."""
         self.firmness = firmness
         self._suggested = () if firmness is None else firmness.suggested
+        if self._suggested and not self.hasFocus():
+            self._pointed = self._suggested[0]
         self.setVisible(firmness is not None)
         self.update()
 
@@ -109,6 +121,25 @@ class FirmnessStrip(QWidget):
             marked, SIDES, USE_TEXTS[len(marked)], strict=False
         ):
             painter.drawText(below, side, use.format(number))
+        if self.hasFocus():
+            x, width = self.find_bar_middle(self._pointed), self._find_bar_width()
+            painter.setPen(QPen(text, 1))
+            painter.drawRect(QRectF(x - width / 2, 0, width, MAX_BAR + 1))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go to the bar beside on an arrow key and describe it; pick it on Enter."""
+        n_clusters = self._pointed + STEPS.get(Qt.Key(event.key()), 0)
+        text = self.describe_number(n_clusters)
+        if event.key() in CHOOSING and text:
+            self.picked.emit(n_clusters)
+        elif event.key() not in STEPS:
+            super().keyPressEvent(event)
+        elif text:
+            self._pointed = n_clusters
+            self.setAccessibleDescription(text)
+            at = QPoint(self.find_bar_middle(n_clusters), self.height())
+            QToolTip.showText(self.mapToGlobal(at), text, self)
+            self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Set the tooltip to the description of the number under the mouse."""

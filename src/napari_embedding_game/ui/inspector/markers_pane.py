@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.core.inspect.markers import (
     MarkerTable,
@@ -21,11 +20,9 @@ from napari_embedding_game.data.export.atomic import write_csv
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.file.saved_map import ShownComparison
 from napari_embedding_game.session.groups import (
-    OTHERS,
     REST,
     Against,
     comparison_masks,
-    count_selected_by_level,
     offer_comparisons,
     sample_columns,
     title_comparison,
@@ -42,7 +39,6 @@ from napari_embedding_game.ui.style.layouts import (
     horizontal_box,
     push_button,
     vertical_box,
-    widget_with_layout,
 )
 from napari_embedding_game.ui.style.table import Table, TableColumn
 from napari_embedding_game.ui.tasks.save_dialog import ask_and_save
@@ -56,10 +52,7 @@ SAMPLES_TIP = (
 )
 RANKS = "Use p-values to rank, not as proof."
 RANKS_TIP = "Clusters were found in these numbers. For a test, compare samples."
-AGAINST_TIP = (
-    "Compare with all others or another cluster; or, inside the selection, two "
-    "clusters or two levels of a column."
-)
+AGAINST_TIP = "What the selection is compared with: all others, or a cluster."
 TESTS: dict[str, dict[str, Any]] = {
     "Wilcoxon": {"method": "wilcoxon"},
     "Wilcoxon, with ties": {"method": "wilcoxon", "tie_correct": True},
@@ -163,29 +156,18 @@ class MarkersPane(Listener):
         self._sample_columns: list[str] = []
         self._request: object = None
         """The latest request: the title, the points and the test."""
-        self.against, self.test, self.first, self.second = (
+        self.against, self.test = (
             ChoiceBox(tip, self.update_view, n_letters=6)
-            for tip in (
-                AGAINST_TIP,
-                f"{TEST_TIP} Samples: {SAMPLES_TIP}",
-                "",
-                "",
-            )
+            for tip in (AGAINST_TIP, f"{TEST_TIP} Samples: {SAMPLES_TIP}")
         )
         tip = "All columns as .csv; Save > Notebook and Methods then include it."
         self.saved = push_button("Save table…", tip, self._ask_and_save_table)
         policy = self.saved.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.saved.setSizePolicy(policy)
-        self.first.setAccessibleName("First group")
-        self.second.setAccessibleName("Second group")
         self.state, self.table = TextLabel(), Table(*COLUMNS, min_rows=3)
-        pair = self.first, QLabel("vs"), self.second
-        self.levels = widget_with_layout(
-            horizontal_box(*pair, stretched=(self.first, self.second))
-        )
         under = horizontal_box(self.test, self.saved)
-        parts = self.against, self.levels, under, self.state, self.table
+        parts = self.against, under, self.state, self.table
         self.setLayout(vertical_box(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
         color = workspace.color_by_value
@@ -207,10 +189,10 @@ class MarkersPane(Listener):
     def update_view(self, *event: object) -> None:
         """Offer the present choices, and compare the chosen groups if these changed.
 
-        Nothing is compared if the request is the latest one, or fewer than two points
-        are selected, for which a hint is shown.  A running comparison is replaced.
+        Nothing is compared if the request is the latest one, or if there is nothing to
+        compare, for which a hint is shown.  A running comparison is replaced.
         """
-        dataset, selection = self._session.dataset, self._session.selection
+        dataset = self._session.dataset
         self._offer_choices()
         self.table.set_heading(0, replace_gene_word("Gene", dataset))
         if dataset is None:
@@ -221,8 +203,8 @@ class MarkersPane(Listener):
             return
         self._request = request
         self._search.stop()
-        if len(selection.rows) < 2:
-            self._clear_comparison("Select two or more points to find their markers.")
+        if hint := self._find_hint():
+            self._clear_comparison(hint)
             return
 
         def find_markers() -> Generator[float, None, FinishedComparison]:
@@ -257,27 +239,16 @@ class MarkersPane(Listener):
             self.update_view()
 
     def _offer_choices(self) -> None:
-        """Offer groups, levels and tests that can be compared now.
+        """Offer the groups and tests that can be compared now.
 
-        What was chosen stays chosen if it is still offered; else another choice of the
-        same column is preferred.  The levels are hidden where no column is compared.
+        What was chosen stays chosen if it is still offered.
         """
         dataset = self._session.dataset
         obs = None if dataset is None else dataset.obs
         if dataset is None or obs is not self._obs:
             self._obs, self._request = obs, None
             self._sample_columns = [] if dataset is None else sample_columns(dataset)
-        chosen, choices = self._chosen_comparison, [*offer_comparisons(self._session)]
-        of = [x for _, x in choices if x.column and x.column == chosen.column]
-        self.against.set_choices(choices, chosen, *of)
-        levels = (
-            count_selected_by_level(self._session, self._column) if self._column else {}
-        )
-        self.levels.setVisible(bool(levels))
-        texts = {f"{name} ({n:,})": name for name, n in levels.items()}
-        self.first.set_choices(texts.items(), chosen.levels[0])
-        texts.pop(self.first.currentText(), None)
-        self.second.set_choices([(OTHERS, None), *texts.items()], chosen.levels[1])
+        self._offer_groups()
         # Each level of the compared column is one sample.
         named = [
             one for one in self._sample_columns if one != self._chosen_comparison.column
@@ -287,19 +258,20 @@ class MarkersPane(Listener):
         }
         self.test.set_choices([*TESTS.items(), *of_samples.items()])
 
-    @property
-    def _column(self) -> str:
-        """The column of which two levels are to be chosen; "" for none."""
-        against: Against = self.against.value or REST
-        return against.column if against.levels == REST.levels else ""
+    def _offer_groups(self) -> None:
+        """Offer all other points, and clusters, to compare the selection with."""
+        self.against.set_choices([*offer_comparisons(self._session)])
 
     @property
     def _chosen_comparison(self) -> Against:
-        """The chosen comparison, with the chosen levels of a compared column."""
+        """The chosen comparison."""
         against: Against = self.against.value or REST
-        if self._column:
-            against = replace(against, levels=(self.first.value, self.second.value))
         return against
+
+    def _find_hint(self) -> str:
+        """Return a sentence on what to select if nothing can be compared, else ""."""
+        is_enough = len(self._session.selection.rows) > 1
+        return "" if is_enough else "Select two or more points to find their markers."
 
     def _make_comparison(self) -> ShownComparison:
         """Return the chosen comparison with its title, points and test."""

@@ -1,11 +1,11 @@
-"""The tab of plots: volcano, expression, scatter, shares, and neighbourhoods."""
+"""The tab of plots: volcano, expression, scatter, conditions, and neighbourhoods."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QDialog, QToolButton, QWidget
+from qtpy.QtWidgets import QDialog, QStackedWidget, QToolButton, QWidget
 
 from napari_embedding_game.data.export.plots import Plot, write_plot
 from napari_embedding_game.session.session import Session
@@ -18,14 +18,14 @@ from napari_embedding_game.ui.inspector.neighborhoods_pane import (
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.shares_pane import SharesPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
-from napari_embedding_game.ui.style.form_widgets import TextLabel
+from napari_embedding_game.ui.style.form_widgets import ChoiceBox, TextLabel
 from napari_embedding_game.ui.style.layouts import (
     frameless_tabs,
     horizontal_box,
     vertical_box,
     widget_with_layout,
 )
-from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
+from napari_embedding_game.ui.style.plot_canvas import PlotCanvas, PlotPane
 from napari_embedding_game.ui.tasks.save_dialog import ask_and_save
 
 FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
@@ -35,7 +35,33 @@ LARGER_TIP = "Show the plots in a window of their own, as large as you like."
 IN_WINDOW = "The plots are in a window of their own. Close it to have them here."
 WINDOW = 1000, 850
 """Width and height of that window in pixels."""
+CONDITIONS_TIP = (
+    "What differs between two conditions: genes, inside the selection, or how much of "
+    "each sample a cluster makes up."
+)
 SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
+
+
+class ConditionPlots(QWidget):
+    """Plots of two conditions: genes inside the selection, or shares of clusters."""
+
+    def __init__(self, genes: VolcanoPane, shares: SharesPane) -> None:
+        super().__init__()
+        self._pages = QStackedWidget()
+        for pane in (genes, shares):
+            self._pages.addWidget(pane)
+        self.choice = ChoiceBox(CONDITIONS_TIP, self._pages.setCurrentWidget)
+        self.choice.set_choices(
+            (("Genes in the selection", genes), ("Shares of clusters", shares))
+        )
+        self.choice.setAccessibleName("What is compared")
+        self.setLayout(vertical_box(self.choice, self._pages, margins=(0, 4, 0, 0)))
+        self.layout().setStretchFactor(self._pages, 1)
+
+    @property
+    def shown_pane(self) -> PlotPane:
+        """The pane of the chosen plot."""
+        return self._pages.currentWidget()
 
 
 class PlotsTab(QWidget):
@@ -44,16 +70,18 @@ class PlotsTab(QWidget):
     Parameters
     ----------
     markers : MarkersPane
-        Its comparison is shown as the volcano plot.
+    conditions : MarkersPane
+        The comparisons of both are shown as volcano plots.
     """
 
-    def __init__(self, markers: MarkersPane) -> None:
+    def __init__(self, markers: MarkersPane, conditions: MarkersPane) -> None:
         super().__init__()
-        self._session, self._markers = markers.workspace.session, markers
+        self._session = markers.workspace.session
         self.volcano = VolcanoPane(markers)
         self.expression = ExpressionPane(markers.workspace)
         self.scatter = ScatterPane(self._session)
         self.shares = SharesPane(self._session)
+        self.conditions = ConditionPlots(VolcanoPane(conditions), self.shares)
         self.neighborhoods = NeighborhoodsPane(self._session)
         self.save_button = QToolButton()
         self.save_button.setText("Save…")
@@ -70,7 +98,7 @@ class PlotsTab(QWidget):
         self.tabs.addTab(self.volcano, "Volcano")
         self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
-        self.tabs.addTab(self.shares, "Shares")
+        self.tabs.addTab(self.conditions, "Conditions")
         self.tabs.addTab(self.neighborhoods, "Tissue")
         self.tabs.setCurrentWidget(self.expression)
         self.in_window = TextLabel(IN_WINDOW)
@@ -106,12 +134,19 @@ class PlotsTab(QWidget):
         self.in_window.setVisible(is_in_window)
         self.window_of_plots.setVisible(is_in_window)
 
+    @property
+    def shown_pane(self) -> PlotPane:
+        """The pane whose plot is seen."""
+        page = self.tabs.currentWidget()
+        return page.shown_pane if isinstance(page, ConditionPlots) else page
+
     def _save_shown_plot(self) -> None:
         """Ask for a file and save the visible plot, or say that there is none.
 
-        After the volcano plot its comparison is stored in the session.
+        After a volcano plot its comparison is stored in the session.
         """
-        pane, compared = self.tabs.currentWidget(), self._markers.compared
+        pane = self.shown_pane
+        compared = pane.markers.compared if isinstance(pane, VolcanoPane) else None
         plot = pane.canvas.plot
         if plot is None:
             pane.state.show_text(NOTHING)
@@ -122,7 +157,7 @@ class PlotsTab(QWidget):
             )
             if message:
                 pane.state.show_text(message)
-                if pane is self.volcano and compared is not None:
+                if compared is not None:
                     self._session.store_comparison(compared.groups)
 
 

@@ -12,7 +12,12 @@ from qtpy.QtWidgets import QLineEdit, QWidget
 from superqt.utils import qdebounced
 
 from napari_embedding_game.data.clustering import Clustering
-from napari_embedding_game.data.columns import count_text, list_text, share_text
+from napari_embedding_game.data.columns import (
+    count_levels,
+    count_text,
+    list_text,
+    share_text,
+)
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
@@ -28,6 +33,7 @@ from napari_embedding_game.ui.images.row_pictures import (
     shown_channels,
 )
 from napari_embedding_game.ui.inspector.cluster_edits import make_menu_button
+from napari_embedding_game.ui.inspector.conditions_pane import ConditionsPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.two_clusters import TwoClusters
 from napari_embedding_game.ui.style.coloring import (
@@ -123,6 +129,7 @@ class SelectionTab(Listener):
             TableColumn("Text"), selects_many=True, has_headings=False, wraps_text=True
         )
         self.markers = MarkersPane(workspace)
+        self.conditions = ConditionsPane(workspace)
         self.thumbnails = PictureGrid(self._on_rows_picked)
         self._image_connections = Connections(self)
         self._cut_soon = qdebounced(self._on_images_changed, DELAY_MS, parent=self)
@@ -184,6 +191,7 @@ class SelectionTab(Listener):
             (self.thumbnails, "Pictures"),
             (self.texts, "Texts"),
             (self.markers, "Markers"),
+            (self.conditions, "Conditions"),
             (self.differences, "Differences"),
         ):
             self.tabs.addTab(page, name)
@@ -288,11 +296,15 @@ class SelectionTab(Listener):
         if dataset is None:
             return
         names = dataset.obs.index
+        has_conditions = any(
+            count_levels(dataset.obs[name], 1) > 1 for name in dataset.level_columns
+        )
         self.thumbnails.row_name = lambda row: str(names[row])
         pages = {
             self.thumbnails: self.thumbnails.pictures is not None,
             self.texts: dataset.texts is not None,
             self.markers: dataset.images is None,  # not of pixels
+            self.conditions: dataset.images is None and has_conditions,
             self.differences: dataset.has_measures,
         }
         for page, is_there in pages.items():

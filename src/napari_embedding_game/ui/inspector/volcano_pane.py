@@ -15,12 +15,13 @@ class VolcanoPane(PlotPane):
     Parameters
     ----------
     markers : MarkersPane
-        Makes the comparison; its choices are in the tab of the selection.
+        Makes the comparison; its choices are in the tab of the selection. They compare
+        the selection with other points, or two conditions inside it.
     """
 
     def __init__(self, markers: MarkersPane) -> None:
         super().__init__(markers.workspace.session, self._make_tooltip)
-        self._markers = markers
+        self.markers = markers
         markers.visible_with.append(self)
         self.connect_while_open(self.update_view, markers.compared_changed)
         self.canvas.clicked.connect(self._on_plot_clicked)
@@ -28,12 +29,12 @@ class VolcanoPane(PlotPane):
     def showEvent(self, event: object) -> None:
         """Have the markers compare a selection that was made while this was closed."""
         super().showEvent(event)
-        self._markers.update_view_if_outdated()
+        self.markers.update_view_if_outdated()
 
     def update_view(self) -> None:
         """Show the plot and text of the markers' comparison, or no plot without one."""
-        self.state.show_text(self._markers.state.text())
-        compared = self._markers.compared
+        self.state.show_text(self.markers.state.text())
+        compared = self.markers.compared
         plot = None if compared is None else compared.plot
         if plot is not self.canvas.plot:
             self.canvas.show_plot(plot)
@@ -53,11 +54,11 @@ class VolcanoPane(PlotPane):
         row = self._find_gene_at(x, y)
         if row is not None:
             name = str(self.canvas.plot.names[row])
-            self._markers.workspace.color_by_value(name)
+            self.markers.workspace.color_by_value(name)
 
     def _make_tooltip(self, x: float, y: float) -> str:
         """Return the figures of the gene near a position, else a hint."""
-        row, genes = self._find_gene_at(x, y), self._markers.result
+        row, genes = self._find_gene_at(x, y), self.markers.result
         if row is None or genes is None:
             return HINT
         return (
