@@ -142,6 +142,20 @@ def what_somebody_sets_in_the_layer_is_drawn(viewer, layers, qtbot):
     assert np.array_equal(np.flatnonzero(lit()[:, 0] > 100), [5])
     assert points.size[5] == 1
     points.size = points.size.max()
+    points.face_color = "lime"
+    is_lit = lit()[:, 1].mean()
+    points.opacity = 0.3
+    assert lit()[:, 1].mean() < 0.5 * is_lit
+    points.opacity, points.blending = 0.9, "additive"
+    assert lit()[:, 1].mean() > 0.8 * is_lit
+    points.blending, points.border_width, points.border_color = (
+        "translucent",
+        0.9,
+        "red",
+    )
+    assert (shown(viewer, qtbot)[0][..., 0] > 100).any()  # as napari draws it
+    points.border_width = 0.0
+    assert layers._point_look._look.point_opacity == 0.9
 
 
 def what_comes_into_view_is_painted(viewer, qtbot):

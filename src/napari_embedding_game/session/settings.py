@@ -81,6 +81,12 @@ class DisplaySettings:
     """Whether the names of the clusters are written on the map."""
     color_objects: bool = False
     """Whether objects in the image have the colours of their points on the map."""
+    point_opacity: float = 0.9
+    """Opacity of the points, from 0 to 1, as set in napari's controls."""
+    point_blending: str = "translucent"
+    """Blending of the points, in napari's words."""
+    point_symbol: str = "disc"
+    """Symbol of all points, in napari's words."""
 
 
 def repulsion_range(method: str) -> tuple[float, float]:

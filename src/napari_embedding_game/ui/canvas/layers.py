@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.palette import Colors
+from napari_embedding_game.session.settings import DisplaySettings
 from napari_embedding_game.ui.canvas.frame import GAP, SIDE, Frame
 from napari_embedding_game.ui.canvas.picture import (
     MapPicture,
     PointStyle,
     are_rendered_as_balls,
 )
+from napari_embedding_game.ui.canvas.point_look import PointLook
 from napari_embedding_game.ui.canvas.projection import (
     CanvasProjection,
     displayed_axes,
@@ -70,7 +72,8 @@ class MapLayers:
 
     ``on_points_removed`` is called with the name of a layer of points that a person
     deleted or edited, ``on_points_colored`` with colours (N, 4) that a person or plugin
-    has set in the layer of the map.
+    has set in the layer of the map.  ``look``: what opacity, blending and symbol of the
+    points are kept in; by default they begin anew.
     """
 
     def __init__(
@@ -78,9 +81,11 @@ class MapLayers:
         viewer: napari.Viewer,
         on_points_removed: Callable[[str], None],
         on_points_colored: Callable[[Colors], object] = lambda colors: None,
+        look: DisplaySettings | None = None,
     ) -> None:
         self._viewer, self._points_removed = viewer, on_points_removed
         self._points_colored = on_points_colored
+        self._point_look = PointLook(look or DisplaySettings())
         self.frame, self._n_components = Frame(), 2
         self.landmarks: Points | None = None
         self._pictures: dict[str, MapPicture] = {}
@@ -112,6 +117,7 @@ class MapLayers:
             self._remove_points(name)
         self._unit_connections.close()
         self._connections.close()
+        self._point_look.close()
 
     def _watch_other_units(self, event: object = None) -> None:
         """Subscribe to the units of other layers, and give them to the map's layers.
@@ -620,6 +626,7 @@ class MapLayers:
         picture = MapPicture(self._viewer, layer, self._points_colored)
         self._pictures[POINTS_NAME] = picture
         layer.events.data.connect(self._on_points_edited)
+        self._point_look.follow(layer)
         self._layer_list.append(layer)
         self._add_landmarks_layer(n_landmarks)
         self._layer_list.selection.active = layer

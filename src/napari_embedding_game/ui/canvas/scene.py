@@ -87,7 +87,7 @@ class MapScene(QObject):
         self.session = session = workspace.session
         self._connections = Connections(self)
         self.map_layers = MapLayers(
-            viewer, self._on_points_removed, self._on_points_colored
+            viewer, self._on_points_removed, self._on_points_colored, session.look
         )
         self.tissue_layers = TissueLayers(
             viewer, self._on_tissue_removed, self._on_points_colored
