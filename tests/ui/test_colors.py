@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from napari.settings import get_plugin_settings
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
 
 import worlds
 from napari_embedding_game.data import palette
@@ -139,6 +141,20 @@ def test_what_clusters_are_composed_of_are_kinds_of_cells_first(dataset):
     columns = composition_columns(dataset)
     assert columns[:2] == ["kind", "cell_type"]
     assert set(columns[2:]) == {"batch", "cell_type_score"}
+
+
+def test_keys_move_the_limits_of_the_colours(qtbot, dataset):
+    legend = LegendView()
+    qtbot.addWidget(legend)
+    legend.show_coloring(color_by_column_or_feature("counts", dataset))
+    slider, said = legend.color_scale.slider, []
+    (low, _), step = slider.value(), 10 * slider.singleStep()
+    legend.limits_changed.connect(said.append)
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left):
+        QTest.keyClick(slider, key)
+    assert said[-1] == pytest.approx((low, slider.maximum() - step))
+    QTest.keyClick(slider, Qt.Key.Key_Up, Qt.KeyboardModifier.ShiftModifier)
+    assert said[-1] == pytest.approx((low + step, slider.maximum() - step))
 
 
 def test_twelve_levels_are_seen_without_scrolling(qtbot):

@@ -68,6 +68,16 @@ def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
         begin = f"{number} clusters: "  # and not of the bar above
         qtbot.waitUntil(lambda at=low, s=begin: tip_at(strip, at).startswith(s))
     assert strip.describe_number(4).startswith("4 clusters: ")
+    strip.setFocus()
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Left, Qt.Key.Key_Left):
+        QTest.keyClick(strip, key)
+    assert strip.accessibleDescription().startswith("2 clusters: ")
+    QTest.keyClick(strip, Qt.Key.Key_Return)
+    assert session.clusters.n_clusters == 2
+    for _ in range(5):
+        QTest.keyClick(strip, Qt.Key.Key_Left)  # below 2 there is no bar
+    QTest.keyClick(strip, Qt.Key.Key_Space)
+    assert session.clusters.n_clusters == 2
     session.load(None)
     qtbot.waitUntil(lambda: not strip.isVisible())
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QImage, QPixmap
+from qtpy.QtGui import QImage, QKeyEvent, QPixmap
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 from superqt import QDoubleRangeSlider
 
@@ -22,11 +22,23 @@ MAX_ROWS = 12
 HISTOGRAM, BAR, HANDLE = 26, 9, 8
 """Height of the histogram, height of the colour bar below it, and half the width of a
 handle, in pixels."""
-LIMITS_TIP = "Values that get the first and the last colour: drag the handles."
+LIMITS_TIP = (
+    "Values that get the first and the last colour: drag the handles. Arrow keys move "
+    "the last, with Shift the first."
+)
 WIDEST_NUMBER = "0.0000"
 """A number as wide as any next to the bar, apart from a sign."""
 STEPS = 500
 """The limits stay apart by at least the extent divided by this number."""
+STEPS_A_KEY = 10
+"""Such steps that an arrow key moves a limit by."""
+KEYS = {
+    Qt.Key.Key_Left: -1,
+    Qt.Key.Key_Down: -1,
+    Qt.Key.Key_Right: 1,
+    Qt.Key.Key_Up: 1,
+}
+"""Directions of the arrow keys."""
 
 
 class LegendView(QWidget):
@@ -79,6 +91,24 @@ class LegendView(QWidget):
             self.level_picked.emit(index, is_added)
 
 
+class _LimitsSlider(QDoubleRangeSlider):
+    """A slider of two limits that takes keys, which superqt's does not."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Move the higher limit on an arrow key, the lower one with Shift."""
+        direction = KEYS.get(Qt.Key(event.key()))
+        if direction is None:
+            event.ignore()
+            return
+        low, high = self.value()
+        step = STEPS_A_KEY * self.singleStep() * direction
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            low = min(max(low + step, self.minimum()), high)
+        else:
+            high = max(min(high + step, self.maximum()), low)
+        self.setValue((low, high))
+
+
 class _ColorScale(QWidget):
     """A colour bar below a histogram, with a slider for the two limits."""
 
@@ -88,7 +118,7 @@ class _ColorScale(QWidget):
         self.low, self.high = QLabel(), QLabel()
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         self.low.setAlignment(right)
-        self.slider = QDoubleRangeSlider(Qt.Orientation.Horizontal)
+        self.slider = _LimitsSlider(Qt.Orientation.Horizontal)
         self.slider.setToolTip(LIMITS_TIP)
         self.slider.setAccessibleName("Limits")
         self.slider.valueChanged.connect(self._on_slider_moved)
