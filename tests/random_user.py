@@ -29,6 +29,7 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,14 +116,7 @@ class RandomUser(Purposes):
         self.open_docks()
         self.open_sample()
         self.rest(2)
-        actions = (
-            *[self.use_widget] * 12,
-            *[self.use_canvas] * 4,
-            *[self.press_key, self.use_layer] * 2,
-            *[self.use_menu_of_button] * 2,
-            *(self.scroll, self.use_dock, self.open_sample, self.drop_file),
-            *[self.act_on_purpose] * 8,
-        )
+        actions = self.actions()
         for _ in range(n_actions):
             if self.errors:
                 return
@@ -139,6 +133,17 @@ class RandomUser(Purposes):
         self.note("closes the window")
         self.viewer.close()
         self.rest(1)
+
+    def actions(self) -> tuple[Callable[[], None], ...]:
+        """Return what is done, the more often the more often it stands there."""
+        return (
+            *[self.use_widget] * 12,
+            *[self.use_canvas] * 4,
+            *[self.press_key, self.use_layer] * 2,
+            *[self.use_menu_of_button] * 2,
+            *(self.scroll, self.use_dock, self.open_sample, self.drop_file),
+            *[self.act_on_purpose] * 8,
+        )
 
     def act_on_purpose(self) -> None:
         """Do steps that belong together."""
@@ -556,8 +561,8 @@ def held() -> str:
     return " | ".join(f"{n:,}" for n in (process.memory_info().rss >> 20, *counts))
 
 
-def main() -> None:
-    """Walk once, or round after round; leave with 1 where something was found."""
+def main(kind: type[RandomUser] = RandomUser) -> None:
+    """Let a user walk once, or round after round; leave with 1 for something found."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -581,7 +586,7 @@ def main() -> None:
     for seed in itertools.cycle(range(first, first + arguments.seeds)):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
-            user = RandomUser(seed, Path(folder), is_told=arguments.tell)
+            user = kind(seed, Path(folder), is_told=arguments.tell)
             user.walk(arguments.actions)
         done, errors = user.done, user.errors
         user.is_over.set()
