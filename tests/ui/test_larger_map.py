@@ -1,5 +1,6 @@
 """The button that gives the map the room of the other docks."""
 
+import numpy as np
 from qtpy.QtWidgets import QApplication, QDockWidget
 
 from napari_embedding_game.ui.canvas.projection import layer_projection
@@ -16,6 +17,7 @@ def test_the_map_has_most_of_the_window_and_the_panels_come_back(
     seen, qtbot, monkeypatch
 ):
     a_smaller_window_shows_all_of_the_map(seen, qtbot)
+    the_tools_stand_in_the_corner_of_the_map(seen, qtbot)
     main, larger = find_main_window(seen.dock), seen.dock.larger_map
     canvas, noted = main.centralWidget(), []
 
@@ -44,6 +46,34 @@ def test_the_map_has_most_of_the_window_and_the_panels_come_back(
     click(larger)  # a dock that is closed gives the others back
     click(main.findChild(QDockWidget, "game").title.close_button)
     qtbot.waitUntil(lambda: on_show(main) == before - {"game"})
+
+
+def the_tools_stand_in_the_corner_of_the_map(seen, qtbot):
+    viewer, strip, points = seen.viewer, seen.dock.tool_strip, seen.layers.points
+    tools = seen.dock.selection_controls
+
+    def is_in_the_corner():
+        x, y, _, height = layer_projection(viewer, points).canvas_box
+        corner = strip.geometry().bottomLeft()
+        return abs(corner.x() - x) < 10 > abs(y + height - corner.y())
+
+    assert strip.isVisible()
+    assert is_in_the_corner()
+    n_high = strip.height()
+    click(tools.lasso_button)
+    qtbot.waitUntil(lambda: strip.height() > n_high)  # with the hint
+    assert is_in_the_corner()
+    click(tools.lasso_button)
+    qtbot.waitUntil(lambda: strip.height() == n_high)
+    viewer.add_image(np.zeros((40, 40)))
+    viewer.canvas.grid.enabled = True
+    qtbot.waitUntil(is_in_the_corner)
+    viewer.canvas.grid.enabled = False
+    viewer.layers.remove(viewer.layers[-1])
+    points.visible = False  # where no map is there are no tools
+    qtbot.waitUntil(lambda: not strip.isVisible())
+    points.visible = True
+    qtbot.waitUntil(strip.isVisible)
 
 
 def a_smaller_window_shows_all_of_the_map(seen, qtbot):

@@ -23,6 +23,7 @@ from napari_embedding_game.ui.canvas.marks import (
 from napari_embedding_game.ui.canvas.mouse import MapMouse
 from napari_embedding_game.ui.canvas.names import MapNames
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
+from napari_embedding_game.ui.canvas.tool_strip import ToolStrip
 from napari_embedding_game.ui.canvas.track_paths import TrackPaths
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
@@ -222,12 +223,16 @@ class GameDock(MapWidget):
         self.selection_tab = SelectionTab(
             workspace, self.cluster_pane.edits, self.selection_controls
         )
-        self.plots_tab = PlotsTab(self.selection_tab.markers)
+        self.plots_tab = PlotsTab(
+            self.selection_tab.markers, self.selection_tab.conditions
+        )
         ObjectColors(scene, self)
         ImageSlider(scene, self)
         TrackLayers(scene, self)
         self.hover = HoverTooltip(overlay)
         self.larger_map = LargerMap(self)
+        self.selection_controls.tool_row.addWidget(self.larger_map)
+        self.tool_strip = ToolStrip(overlay, self.selection_controls.tools)
 
     def _lay_out_views(self) -> None:
         """Place the views in tabs, folds and the lines below the tabs.
@@ -244,16 +249,12 @@ class GameDock(MapWidget):
         folds = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
         notices = self.data_controls.breadcrumb, self.data_controls.relink_panel
         looks = self.cluster_pane.search, self.display_controls, self.cluster_pane
-        steered = (
-            self.method_controls.steering,
-            self.selection_controls.tools,
-            self.trust_controls.line,
-        )
+        steered = self.method_controls.steering, self.trust_controls.line
         page = vertical_box(
             *notices, *looks, *steered, *folds, None, margins=(0, 6, 0, 4)
         )
         self.scroll = wrap_in_scroll_area(widget_with_layout(page))
-        self.tabs = frameless_tabs(self.larger_map)
+        self.tabs = frameless_tabs()
         self.tabs.addTab(self.scroll, "Map")
         self.tabs.addTab(wrap_in_scroll_area(self.selection_tab), "Selection")
         self.tabs.addTab(self.plots_tab, "Plots")
@@ -274,7 +275,6 @@ class GameDock(MapWidget):
             "data_title": (self.data_controls.title,),
             "map_controls": (
                 self.tabs.tabBar(),
-                self.larger_map,
                 self.cluster_pane.search,
                 self.display_controls,
                 self.method_controls.steering,
@@ -446,6 +446,8 @@ class GameDock(MapWidget):
     def update_theme(self, event: object = None) -> None:
         """Apply napari's colours and font size; set the minimum width by the font."""
         super().update_theme(event)
+        self.tool_strip.setStyleSheet(self.styleSheet())  # it is on the canvas
+        self.tool_strip.update_place()
         self.setMinimumWidth(WIDTH + LETTERS * self.fontMetrics().height())
 
     def _on_dock_closed(self) -> None:

@@ -19,7 +19,7 @@ class VisibleParts:
     map_controls: bool
     """Tabs, search, colours, repulsion and the folds of a map: from *Run* on."""
     map_tools: bool
-    """Lasso, brush and the line of trust: there is a map."""
+    """The tools in the corner of the map, and the line of trust: there is a map."""
     clusters: bool
     """The list of clusters: they colour a map."""
     legend: bool

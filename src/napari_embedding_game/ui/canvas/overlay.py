@@ -126,6 +126,11 @@ class MapOverlay(QWidget):
         return self._canvas
 
     @property
+    def projection(self) -> CanvasProjection | None:
+        """The projection of the map, else of the tissue; None where neither is drawn."""
+        return next(filter(None, self._projections()), None)
+
+    @property
     def is_on_light_canvas(self) -> bool:
         """Whether the canvas is light."""
         return is_canvas_light(self.scene.viewer)

@@ -79,13 +79,13 @@ class SelectionControls(QWidget):
         self.shown.setAccessibleName("Show")
         self.lasso_button.setCheckable(True)
         self.brush_button.setCheckable(True)
-        self.tools = widget_with_layout(
-            vertical_box(
-                equal_width_box(self.lasso_button, self.brush_button, self.shown),
-                self.tool_hint,
-            )
+        self.tool_row = horizontal_box(
+            self.lasso_button, self.brush_button, self.shown, stretched=()
         )
-        """The tools that select points, and where these points are shown."""
+        """The buttons of the tools, to which the dock adds one."""
+        self.tools = widget_with_layout(vertical_box(self.tool_hint, self.tool_row))
+        """The tools that select points, where these points are shown, and a hint; for a
+        corner of the map."""
         self.held_row = widget_with_layout(
             horizontal_box(self.by_hand, self.release_button)
         )

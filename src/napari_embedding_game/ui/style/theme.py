@@ -58,10 +58,11 @@ class ThemeColors:
 
 
 _SHEET = """
-GameDock, QAbstractItemView, QHeaderView, QLineEdit, FirmnessStrip {{
+GameDock, ToolStrip, QAbstractItemView, QHeaderView, QLineEdit, FirmnessStrip {{
   font-size: {size}pt;
 }}
 QToolButton {{ font-size: {button}pt; }}
+ToolStrip {{ background: {foreground}; border-radius: 4px; }}
 QLabel[role="title"] {{ font-weight: bold; font-size: {title}pt; color: {text}; }}
 QLabel[role="note"] {{ color: {dim}; }}
 QLabel[role="warning"] {{ color: {warning}; }}
