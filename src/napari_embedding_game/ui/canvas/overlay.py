@@ -127,7 +127,7 @@ class MapOverlay(QWidget):
 
     @property
     def projection(self) -> CanvasProjection | None:
-        """The projection of the map, else of the tissue; None where neither is drawn."""
+        """The projection of the map, else of the tissue; None if neither is drawn."""
         return next(filter(None, self._projections()), None)
 
     @property
