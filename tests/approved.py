@@ -6,9 +6,11 @@ is read in git before it is committed.
 """
 
 import difflib
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 MARKS = ("+++", "---")
 FOLDER = Path(__file__).parent / "approved"
@@ -47,6 +49,40 @@ def numbers(values, digits=3, n=6):
         said += f" ... {number(0 if is_zero else total, digits)}"
         said += f", {number(squares, digits)}"
     return f"[{said}]"
+
+
+def describe(value):
+    """Return a value in words: a dataclass by its fields, an array by its numbers."""
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = [(one.name, getattr(value, one.name)) for one in fields(value)]
+        default = {
+            one.name: one.default
+            for one in fields(value)
+            if not isinstance(one.default, (np.ndarray, pd.Series))
+        }
+        said = [
+            f"{name}={describe(part)}"
+            for name, part in parts
+            if not _is_same(part, default.get(name, ...))
+        ]
+        return f"{type(value).__name__}({', '.join(said)})"
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OUS":
+        return repr([*map(str, value.ravel()[:9])])
+    if isinstance(value, (np.ndarray, np.floating, float)):
+        return numbers(value) if np.ndim(value) else f"{float(value):.3g}"
+    if isinstance(value, (list, tuple)):
+        return f"({', '.join(map(describe, value))})"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {describe(one)}" for key, one in value.items())
+    return (
+        repr(value)
+        if isinstance(value, (str, int, type(None)))
+        else type(value).__name__
+    )
+
+
+def _is_same(one, other):
+    return type(one) is type(other) and not np.ndim(one) and one == other
 
 
 class States:

@@ -54,7 +54,7 @@ MAX_SECONDS, MAX_TESTS = 15.0, 30
 """Of the processor, and the number of tests, that are chosen for one change."""
 MORE = 4
 """Times as much, and as slow, for a change that survived."""
-SLOWEST = 6.0
+SLOWEST = 10.0
 """Seconds of a test that is chosen from other files than the module's own."""
 LIBRARIES = [
     "anndata",

@@ -4,13 +4,13 @@ import io
 import json
 import re
 import zipfile
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from approved import States, numbers
+from approved import States, describe, numbers
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.dataset import AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
@@ -111,38 +111,6 @@ class Diary:
         for one in self.desk.maps.maps:
             yield f"map {one.key!r} {one.title!r} {one.parent!r} {one.kind}"
         yield f"path {[one.title for one in self.desk.maps.path]}"
-
-
-def describe(value):
-    """Return a value in words: a dataclass by its fields, an array by its numbers."""
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = [(one.name, getattr(value, one.name)) for one in fields(value)]
-        default = {
-            one.name: one.default
-            for one in fields(value)
-            if not isinstance(one.default, (np.ndarray, pd.Series))
-        }
-        said = [
-            f"{name}={describe(part)}"
-            for name, part in parts
-            if not _is_same(part, default.get(name, ...))
-        ]
-        return f"{type(value).__name__}({', '.join(said)})"
-    if isinstance(value, (np.ndarray, np.floating, float)):
-        return numbers(value) if np.ndim(value) else f"{float(value):.3g}"
-    if isinstance(value, (list, tuple)):
-        return f"({', '.join(map(describe, value))})"
-    if isinstance(value, dict):
-        return ", ".join(f"{key}: {describe(one)}" for key, one in value.items())
-    return (
-        repr(value)
-        if isinstance(value, (str, int, type(None)))
-        else type(value).__name__
-    )
-
-
-def _is_same(one, other):
-    return type(one) is type(other) and not np.ndim(one) and one == other
 
 
 def test_a_day_goes_as_approved(desk, approve):
