@@ -39,7 +39,7 @@ from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import learned_classes
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
-from napari_embedding_game.session.file import archive, rows
+from napari_embedding_game.session.file import archive, codec, rows
 from napari_embedding_game.session.file.autosave import Autosave, find_recent_sessions
 from napari_embedding_game.session.file.saved_map import PlacedOn, ShownComparison
 from napari_embedding_game.session.run.replay import is_same_layout
@@ -866,6 +866,16 @@ def test_sparse_numbers_that_point_outside_are_refused(tmp_path, kind, part):
         rewritten(path, tmp_path / "x.zip", change)
         with pytest.raises(DataError, match=r"^x\.zip is damaged"):
             archive.load_session(tmp_path / "x.zip")
+
+
+@pytest.mark.parametrize("column", [{}, {"empty": [None] * 100_000}], ids=["none", "empty"])
+def test_tables_of_many_rows_without_values_are_read_again(tmp_path, column):
+    table, path = pd.DataFrame(column, index=range(100_000)), tmp_path / "x.zip"
+    with path.open("wb") as file:
+        codec.write_parts(file, {"table": table})
+    found = codec.read_part(path, "table", pd.DataFrame)
+    assert found.shape == table.shape
+    assert found.isna().all(axis=None)
 
 
 def feather(table, **options):

@@ -200,7 +200,8 @@ def _read_table(content: NDArray[np.uint8]) -> pd.DataFrame:
             if not _is_plain(column.type) and not pa.types.is_null(column.type):
                 raise ValueError(f"a table in it has a column of {column.type}")
         table = reader.read_all()
-    if table.num_rows * max(1, table.num_columns) > _VALUES_A_BYTE * len(content):
+    # A table without columns has rows, but no value that takes memory.
+    if table.num_rows * table.num_columns > _VALUES_A_BYTE * len(content):
         raise ValueError("a table in it has more values than bytes")
     table.validate(full=True)
     frame: pd.DataFrame = table.to_pandas()
@@ -297,7 +298,10 @@ def _to_feather_column(column: pd.Series) -> pd.Series:
         is_object = column.dtype == object
         if is_object and pd.api.types.infer_dtype(column, skipna=True) == "integer":
             column = column.astype("Int64")  # floats would have other digits
-        if not _is_plain(kind := pa.array(column).type) and not pa.types.is_null(kind):
+        kind = pa.array(column).type
+        if pa.types.is_null(kind):  # these take no bytes, so that none would be read
+            return column.astype(float)
+        if not _is_plain(kind):
             return column.astype(object).map(str, na_action="ignore")
     except (pa.ArrowException, OverflowError):  # of several types, or beyond 64 bits
         return column.astype(object).map(str, na_action="ignore")
