@@ -824,7 +824,7 @@ DAMAGES = [
     ("maps.0.look.color_by", 3, r"Expected `str`, got `int` .*look.color_by"),
     ("maps.0.timeline.marks.1.settings.repulsion", -1.0, "repulsion"),
     ("maps.0.clusters.n_clusters", -1, "its clusters"),
-    ("maps.0.clusters.annotation.groups", {"5": {"name": "x"}}, "its annotation"),
+    ("maps.0.clusters.own.groups", {"5": {"name": "x"}}, "its annotation"),
 ]
 OF_ARRAYS = [
     ("snapshot.embedding", first(np.nan)),
@@ -868,7 +868,9 @@ def test_sparse_numbers_that_point_outside_are_refused(tmp_path, kind, part):
             archive.load_session(tmp_path / "x.zip")
 
 
-@pytest.mark.parametrize("column", [{}, {"empty": [None] * 100_000}], ids=["none", "empty"])
+@pytest.mark.parametrize(
+    "column", [{}, {"empty": [None] * 100_000}], ids=["none", "empty"]
+)
 def test_tables_of_many_rows_without_values_are_read_again(tmp_path, column):
     table, path = pd.DataFrame(column, index=range(100_000)), tmp_path / "x.zip"
     with path.open("wb") as file:
@@ -930,9 +932,7 @@ def test_the_same_numbers_in_another_shape_have_another_fingerprint():
 
 def test_a_name_in_a_session_has_no_control_characters(saved, tmp_path):
     def change(parts):
-        for group in at(
-            parts, ["maps", "0", "clusters", "annotation", "groups"]
-        ).values():
+        for group in at(parts, ["maps", "0", "clusters", "own", "groups"]).values():
             group["name"] = f"{group['name']}\0\x1bcells"
 
     path = rewritten(saved[0], saved[0].with_name("x.zip"), change)

@@ -1,10 +1,10 @@
 """The tree of maps: child maps of selected points, and other spaces.
 
 The maps of a session are a tree.  One map is open and is held by the :class:`Session`;
-all others are stored as :class:`SavedMap`.  Groups that are annotated in a child map
-are annotated in its parent, too: rows can be matched between maps, as every dataset
-knows which rows of the source it holds.  A child map has the annotation of its parent
-as a column of its metadata.
+all others are stored as :class:`SavedMap`.  Each map has a column of what was said on
+it, over all rows of the source: a parent shows the names that were given in its child
+maps, see :func:`~.saved_map.compose_names`.  A child map has the annotation of its
+parent as a column of its metadata.
 
 Data read in another way (another space, other columns, counts prepared again) become a
 child of the open map with the same rows, of kind "reading".  So do the same rows placed
@@ -29,15 +29,14 @@ from napari_embedding_game.data.identity import Identity, align_rows, is_unchang
 from napari_embedding_game.data.prediction import OR_UNLIKE, with_predicted_labels
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.session.clusters.annotation import NONE
-from napari_embedding_game.session.clusters.cluster_matching import (
-    renumber_away_from_groups,
+from napari_embedding_game.session.clusters.state import (
+    ClusterState,
 )
-from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import (
     MapKind,
     SavedMap,
     SavedSession,
+    compose_names,
 )
 from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.session import Session
@@ -158,7 +157,7 @@ class MapTree:
                 f"{n} points are too few for a map of their own: select {MIN_POINTS} "
                 "or more."
             )
-        child = self._with_annotation_column(parent.subset(mask))
+        child = self._with_annotation_column(parent.subset(mask), mask)
         self._open_new_map(
             "part", title, self.current, lambda: self._session.load(child)
         )
@@ -294,46 +293,36 @@ class MapTree:
     def _replace_or_add_reading(
         self, base: str, current: Dataset, dataset: Dataset
     ) -> None:
-        """Open a reading with other rows or numbers, and copy the annotation to it.
+        """Open a reading with other rows or numbers.
 
         The reading replaces the open map if nothing was played on it, it has no
-        children and no annotation would be lost; else it is added as a child of
-        ``base``.
+        children and no row of a child map would be lost; else it is added as a child of
+        ``base``, whose names it shows.
 
         ``base``: key of the map of which it is a reading. ``current``: the dataset on
         show. ``dataset``: the reading.
         """
         self._store_open_map()
-        indices, base_map = rows_in_other(current, dataset), self._maps[base]
-        old = self._session.clusters.state
-        state = old.to_other_rows(indices, len(dataset.obs))
-        # The base map holds the annotation of rows that are not on show.
-        rows_there = rows_in_other(dataset, base_map.dataset)
-        returned = np.flatnonzero(
-            (rows_there >= 0) & (rows_in_other(dataset, current) < 0)
+        key, base_map = self.current, self._maps[base]
+        # No file stores which rows a child map has.
+        is_part = key == base and base_map.parent is not None
+        keeps_all = not is_part or bool(dataset.kept[current.kept].all())
+        replaces = (
+            self._session.snapshot is None and keeps_all and not self._child_keys(key)
         )
-        added = base_map.clusters.annotation.take_rows(rows_there[returned])
-        added = state.annotation.with_annotation_from(
-            returned, added, state.iter_free_ids()
-        )
-        state = replace(
-            state,
-            cluster=renumber_away_from_groups(state.cluster, added),
-            annotation=added,
-        )
-        keeps_all = (old.annotation.codes[indices < 0] == NONE).all()
-        if self.current == base and base_map.parent is not None:
-            keeps_all = (indices >= 0).all()  # no file stores a child map's rows
+        state = self._session.clusters.state
+        if replaces:
+            state = state.with_kept_rows(dataset.kept)
+        else:
+            state = state.to_reading(dataset.kept, base_map.clusters.names)
 
         def load_map() -> None:
-            """Load the reading with the clusters that were carried over."""
+            """Load the reading, and its clusters as they were on the former map."""
             self._session.load(dataset)
             self._session.clusters.restore(state)
 
         title = f"{base_map.title.partition(' · ')[0]} · {dataset.space}"
-        key = self.current
-        if self._session.snapshot is None and keeps_all and not self._child_keys(key):
-            # Nothing was played here: nothing is lost.
+        if replaces:
             self._switch_map(key, load_map)
             self._add_map(key, title, self._maps[key].parent, self._maps[key].kind)
         else:
@@ -357,7 +346,7 @@ class MapTree:
             return None
         named = names.get_indexer(first.dataset.obs.index)
         indices = old_objects.match_to(objects, named)
-        return first.clusters.to_other_rows(indices, len(dataset.obs))
+        return first.clusters.to_other_source(indices, dataset.kept)
 
     def open(self, key: str) -> None:
         """Open another map of the tree; the run on the open map is stopped.
@@ -415,18 +404,20 @@ class MapTree:
         self._switch_map(key, load_map)
         self._add_map(key, title, parent, kind)
 
-    def _with_annotation_column(self, child: Dataset) -> Dataset:
+    def _with_annotation_column(
+        self, child: Dataset, row_mask: NDArray[np.bool_]
+    ) -> Dataset:
         """Return a child dataset with the open map's annotation as a column.
 
         A row without annotation keeps the name that the open map's own column of the
         parent's annotation has for it.  Where no row has a name, the dataset is
         returned as it is.
+
+        ``row_mask``: (n,) True where a row of the open map is a row of the child.
         """
-        parent, clusters = self._session.dataset, self._session.clusters
-        annotation = clusters.state.annotation
-        assert parent is not None
-        rows, names = (
-            rows_in_other(child, parent),
+        annotation = self._session.clusters.state.annotation
+        codes, names = (
+            annotation.codes[row_mask],
             pd.Series(None, child.obs.index, object),
         )
         # The file may have a column of that name: then the one made here has a number.
@@ -434,7 +425,7 @@ class MapTree:
             if one.startswith(ANNOTATION):
                 names = child.obs[one].astype(object)
         for code, group in annotation.groups.items():
-            names[annotation.codes[rows] == code] = group.name
+            names[codes == code] = group.name
         if not names.notna().any():
             return child
         return child.with_map_column(ANNOTATION, pd.Categorical(names))[0]
@@ -442,13 +433,12 @@ class MapTree:
     def _add_map(self, key: str, title: str, parent: str | None, kind: MapKind) -> None:
         """Store the session's state as the map ``key`` below a parent.
 
-        Emits ``changed``.  The parent's present annotation is kept with the map.
-        ``parent``: None for a root.
+        Emits ``changed``. ``parent``: None for a root.
         """
         saved = self._session.to_saved_map(key, title)
         assert saved is not None
-        overlaid = None if parent is None else self._maps[parent].clusters.annotation
-        self._maps[key] = replace(saved, parent=parent, kind=kind, overlaid=overlaid)
+        self._maps[key] = replace(saved, parent=parent, kind=kind)
+        self._compose_names()
         self.changed.emit()
 
     def _on_dataset_changed(self) -> None:
@@ -479,54 +469,24 @@ class MapTree:
         self._store_open_map()
 
     def _store_open_map(self) -> None:
-        """Store the open map, and copy changes of its annotation to all ancestors.
+        """Store the open map, and show what was said on it in the other maps.
 
         Where the window gives no state, the state that was stored last is kept.
         """
         one = self._maps[self.current]
         saved = self._session.to_saved_map(one.key, one.title, self.view() or one.view)
         assert saved is not None
-        same = ("parent", "kind", "overlaid")
-        kept: dict[str, Any] = {part: getattr(one, part) for part in same}
-        self._maps[one.key] = replace(saved, **kept)
-        while one.parent is not None:
-            one = self._annotate_parent(self._maps[one.key], one)
+        self._maps[one.key] = replace(saved, parent=one.parent, kind=one.kind)
+        self._compose_names()
 
-    def _annotate_parent(self, child: SavedMap, stored: SavedMap) -> SavedMap:
-        """Copy the annotation that changed in a child map to the rows of its parent.
+    def _compose_names(self) -> None:
+        """Show what was said on the open map in the other maps of its cells.
 
-        A row whose annotation was removed in the child gets back the annotation that it
-        had in the parent when the child was made.  The change can be undone in the
-        parent.
-
-        ``stored``: the child before the change. Returns the parent before the change.
+        The open map gets the number of the latest statement, and shows what it showed.
         """
-        assert child.parent is not None
-        parent = self._maps[child.parent]
-        state, new = parent.clusters, child.clusters.annotation
-        old = stored.clusters.annotation
-        rows = rows_in_other(child.dataset, parent.dataset)
-        is_changed = new.differs_from(old) & (rows >= 0)
-        released, annotation = rows[is_changed & (new.codes == NONE)], state.annotation
-        new_ids = state.iter_free_ids()
-        if child.overlaid is not None:
-            before = child.overlaid.take_rows(released)
-            by_name = {group.name: group for group in annotation.groups.values()}
-            # The same group may have another name now, and another one its id.
-            by_key = {group.key: group for group in annotation.groups.values()}
-            items = before.groups.items()
-            groups = {i: by_key.get(x.key) or by_name.get(x.name, x) for i, x in items}
-            before = replace(before, groups=groups)
-            annotation = annotation.with_annotation_from(released, before, new_ids)
-        is_changed &= new.codes != NONE
-        annotation = annotation.with_annotation_from(
-            rows[is_changed], new.take_rows(is_changed), new_ids
-        )
-        state = state.with_annotation(
-            f"names from {child.title}", annotation, joins=True
-        )
-        self._maps[parent.key] = replace(parent, clusters=state)
-        return parent
+        maps = compose_names(self.maps, self.current)
+        self._maps = {one.key: one for one in maps}
+        self._session.clusters.state = self._maps[self.current].clusters
 
     def _child_keys(self, key: str) -> list[str]:
         return [one.key for one in self._maps.values() if one.parent == key]
@@ -583,14 +543,3 @@ def update_from_reading(old: Dataset, read: Dataset) -> Dataset:
     )
     result.known.update(old.known)
     return result
-
-
-def rows_in_other(one: Dataset, other: Dataset) -> NDArray[np.intp]:
-    """Return for each row of a dataset its row in another dataset of the same source.
-
-    ``one`` has n rows. Returns (n,) int; -1 where ``other`` lacks the row.
-    """
-    indices = np.full(other.n_source_rows, -1)
-    indices[other.kept] = np.arange(len(other.obs))
-    rows: NDArray[np.intp] = indices[one.kept]
-    return rows

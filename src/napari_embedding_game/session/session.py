@@ -156,7 +156,7 @@ class Session:
         self.hand.drop_forces()
         self.dataset, self.given_map = dataset, ""
         self.clusters.restore(
-            initial_cluster_state(0 if dataset is None else len(dataset.obs))
+            initial_cluster_state(np.ones(0, bool) if dataset is None else dataset.kept)
         )
         self.selection.clear()
         self.comparisons = ()

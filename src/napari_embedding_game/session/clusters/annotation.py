@@ -39,8 +39,9 @@ class Group:
     is_whole: bool = field(default=False, compare=False)
     """Whether its points were one cluster of the game when they were annotated."""
     key: str = field(default_factory=lambda: uuid4().hex, compare=False)
-    """Unique for all time, unlike an id; kept when the group is renamed or copied to
-    another map, so that the group can be found again in a parent map."""
+    """Unique for all time, unlike an id; the same in all maps, also after a rename."""
+    edited: int = field(default=0, compare=False)
+    """Number of the statement that gave the texts: of two maps the later one holds."""
 
     def __post_init__(self) -> None:
         """Remove control characters from name and note."""
@@ -137,36 +138,6 @@ class Annotation:
         changed = [code for code, group in others if group != same.get(code)]
         is_changed: NDArray[np.bool_] = self.codes != old.codes
         return is_changed | np.isin(self.codes, changed)
-
-    def take_rows(self, rows: NDArray[Any]) -> Annotation:
-        """Return the annotation of some of the points, in the order of ``rows``.
-
-        All groups are kept, also without points.
-        """
-        return Annotation(self.codes[rows], self.groups)
-
-    def to_other_rows(self, indices: NDArray[np.intp], n_points: int) -> Annotation:
-        """Return the annotation for another set of rows, without groups left empty.
-
-        ``indices`` (n,): position of each present row among the ``n_points`` new rows,
-        -1 for none.  New rows without a present row are in no group.
-        """
-        return _drop_unused_groups(
-            reindex_values(self.codes, indices, n_points, NONE), self.groups
-        )
-
-
-def reindex_values(
-    values: NDArray[np.int32], indices: NDArray[np.intp], n_points: int, elsewhere: int
-) -> NDArray[np.int32]:
-    """Return values, (n_points,), placed at their indices in another set of rows.
-
-    ``indices`` (n,): new position of each value, -1 for none. ``elsewhere``: the value
-    at positions that no index names.
-    """
-    moved = np.full(n_points, elsewhere, np.int32)
-    moved[indices[indices >= 0]] = values[indices >= 0]
-    return moved
 
 
 def _drop_unused_groups(

@@ -65,7 +65,7 @@ class Clusters:
     """(n,) cluster numbers that new clusters are matched with."""
 
     def __init__(self, n_points: int = 0) -> None:
-        self.restore(initial_cluster_state(n_points))
+        self.restore(initial_cluster_state(np.ones(n_points, bool)))
 
     # The game and the slider
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,13 +15,13 @@ from napari_embedding_game.session.clusters.annotation import (
     NONE,
     Annotation,
     Group,
-    reindex_values,
     unique_name,
 )
 from napari_embedding_game.session.clusters.cluster_matching import (
     iter_free_ids,
     renumber_away_from_groups,
 )
+from napari_embedding_game.session.clusters.statements import MapNames, Statements
 
 UNDECIDED = 0
 """Value of ``n_clusters`` while nobody has chosen: the program chooses the number."""
@@ -35,26 +35,37 @@ MAX_LISTED = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edit:
-    """The menu text of an edit, and the annotation that undo or redo restores."""
+    """The menu text of an edit, and the statements that undo or redo restores."""
 
     label: str
-    annotation: Annotation
+    own: Statements
+    """Column of the map's own statements."""
+    ids: Mapping[str, int] = field(default_factory=dict)
+    """Ids of the groups on the map, by key."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClusterState:
-    """Cluster numbers and annotation of n points, and the steps of undo."""
+    """Cluster numbers and names of n points, and the steps of undo."""
 
     cluster: NDArray[np.int32]
     """(n,) cluster number of each point, as found by the game."""
-    annotation: Annotation
+    names: MapNames
+    """What a person said of the points, here and in other maps."""
     n_clusters: int | None = UNDECIDED
     """How many clusters the landmarks are merged into; None for one per landmark."""
     done: tuple[Edit, ...] = ()
     undone: tuple[Edit, ...] = ()
+    n_statements: int = 0
+    """Number of the latest statement of the session; a number is never given twice."""
 
     def __post_init__(self) -> None:
         self.cluster.setflags(write=False)
+
+    @property
+    def annotation(self) -> Annotation:
+        """The group of each point, by the names on show."""
+        return self.names.annotation
 
     @cached_property
     def clustering(self) -> Clustering:
@@ -101,30 +112,50 @@ class ClusterState:
             "points keep the names until you change them."
         )
 
-    def with_annotation(
-        self, label: str, annotation: Annotation, *, joins: bool = False
-    ) -> ClusterState:
+    def with_annotation(self, label: str, annotation: Annotation) -> ClusterState:
         """Return the state with another annotation, and the edit as a step of undo.
 
         Steps of redo, and steps of undo beyond ``DEPTH``, are dropped.  The same
         annotation returns the same state.
-
-        ``joins``: whether consecutive edits of the same label are one step.
         """
         if annotation == self.annotation:
             return self
-        done = self.done
-        if not (joins and done and done[-1].label == label and not self.undone):
-            done = (*done, Edit(label, self.annotation))[-DEPTH:]
-        return self._with_annotation_and_history(annotation, done, ())
+        done = (*self.done, Edit(label, self.names.own, self.names.ids))[-DEPTH:]
+        edited = replace(self, done=done, undone=())
+        return edited._with_edit(annotation)
+
+    def with_names_of_other_maps(
+        self, others: Statements, n_statements: int, label: str
+    ) -> ClusterState:
+        """Return the state with the statements of other maps.
+
+        Where these change names on show, that is a step of undo: it states the former
+        names of these points again.  Consecutive steps of the same label are one.
+
+        ``n_statements``: number of the latest statement of the session. ``label``: of
+        the step; "" for no step.
+        """
+        new = replace(self, n_statements=n_statements)
+        if not others.equals(self.names.others):
+            new = new._with_names(replace(self.names, others=others))
+        if not label or new.annotation == self.annotation:
+            return new
+        done, former = self.done, self.annotation
+        if done and done[-1].label == label and not self.undone:
+            former, done = self.undo().annotation, done[:-1]
+        back = new._with_edit(former)
+        step = Edit(label, back.names.own, back.names.ids)
+        done = (*done, step)[-DEPTH:]
+        return replace(new, done=done, undone=(), n_statements=back.n_statements)
 
     def undo(self) -> ClusterState:
         """Return the state before its last edit; itself where there is no edit."""
         if not self.done:
             return self
         *done, last = self.done
-        undone = (*self.undone, replace(last, annotation=self.annotation))
-        return self._with_annotation_and_history(last.annotation, tuple(done), undone)
+        step = replace(last, own=self.names.own, ids=self.names.ids)
+        before = replace(self, done=tuple(done), undone=(*self.undone, step))
+        return before._with_names(self.names.restore_own(last.own, last.ids))
 
     def redo(self) -> ClusterState:
         """Return the state with the last undone edit applied again, if any."""
@@ -137,50 +168,110 @@ class ClusterState:
         The steps farthest from the present are dropped, those of undo being kept
         first.  An array that several steps share counts once.
         """
-        arrays, n_bytes, n_kept = {id(self.annotation.codes)}, 0, 0
+        arrays, n_bytes, n_kept = {id(self.names.own.numbers)}, 0, 0
         for edit in (*self.done[::-1], *self.undone[::-1]):
-            codes = edit.annotation.codes
-            n_bytes += codes.nbytes * (id(codes) not in arrays)
+            numbers = edit.own.numbers
+            n_bytes += numbers.nbytes * (id(numbers) not in arrays)
             if n_bytes > max_bytes:
                 break
-            arrays.add(id(codes))
+            arrays.add(id(numbers))
             n_kept += 1
         n_done = min(n_kept, len(self.done))
         done = self.done[len(self.done) - n_done :]
         undone = self.undone[len(self.undone) - (n_kept - n_done) :]
         return replace(self, done=done, undone=undone)
 
-    def to_other_rows(self, indices: NDArray[np.intp], n_points: int) -> ClusterState:
-        """Return the state for another set of rows, without its undo history.
+    def with_kept_rows(self, kept: NDArray[np.bool_]) -> ClusterState:
+        """Return the state for other rows of the same source, with the same steps.
 
-        ``indices`` (n,): position of each present row among the ``n_points`` new rows,
-        -1 for none.  New rows without a present row are one more cluster.
+        Names of rows that are left out stay in the column of the source. Rows that were
+        not on the map are one more cluster.
+
+        ``kept``: (n_source_rows,) True where a row of the source is on the map.
         """
-        new_number = int(self.cluster.max(initial=0)) + 1
-        cluster = reindex_values(self.cluster, indices, n_points, new_number)
-        annotation = self.annotation.to_other_rows(indices, n_points)
-        cluster, n = renumber_away_from_groups(cluster, annotation), self.n_clusters
-        return ClusterState(cluster=cluster, annotation=annotation, n_clusters=n)
+        cluster = np.full(len(kept), int(self.cluster.max(initial=0)) + 1, np.int32)
+        cluster[self.names.kept] = self.cluster
+        moved = replace(self, cluster=cluster[kept])
+        return moved._with_names(replace(self.names, kept=kept))
+
+    def to_reading(self, kept: NDArray[np.bool_], base: MapNames) -> ClusterState:
+        """Return the state of a new reading with the names of its base map.
+
+        Cluster numbers are those of the present points, as in :meth:`with_kept_rows`.
+
+        ``kept``: (n_source_rows,) True where a row of the source is in the reading.
+        """
+        moved = replace(self.with_kept_rows(kept), done=(), undone=())
+        nothing, said = Statements.none(len(kept)), base.standalone.own
+        return moved._with_names(
+            MapNames(kept, nothing, said.without_removals(), base.ids)
+        )
+
+    def to_other_source(
+        self, indices: NDArray[np.intp], kept: NDArray[np.bool_]
+    ) -> ClusterState:
+        """Return the state for rows of another source, without its undo history.
+
+        ``indices`` (n,): position of each present row among the m new rows, -1 for
+        none. ``kept``: (n_source_rows,) mask of the m new rows in the other source.
+        New rows without a present row are one more cluster.
+        """
+        to, new = indices[indices >= 0], np.flatnonzero(kept)
+        cluster = np.full(len(new), int(self.cluster.max(initial=0)) + 1, np.int32)
+        cluster[to] = self.cluster[indices >= 0]
+        names, numbers = self.names.standalone, np.zeros(len(kept), np.int32)
+        numbers[new[to]] = names.own.numbers[names.kept][indices >= 0]
+        own = replace(names.own, numbers=numbers).without_unused_keys()
+        moved = replace(self, cluster=cluster, done=(), undone=())
+        nothing = Statements.none(len(kept))
+        return moved._with_names(replace(names, kept=kept, own=own, others=nothing))
+
+    @property
+    def standalone(self) -> ClusterState:
+        """The same state, with the statements of other maps as its own.
+
+        So are those in the steps of undo.
+        """
+        others = self.names.others
+
+        def join(edit: Edit) -> Edit:
+            """Return a step with the statements of other maps."""
+            return replace(edit, own=edit.own.join(others).without_unused_keys())
+
+        return replace(
+            self,
+            names=self.names.standalone,
+            done=tuple(map(join, self.done)),
+            undone=tuple(map(join, self.undone)),
+        )
 
     def iter_free_ids(self) -> Iterator[int]:
         """Yield the ids that no cluster or group has, ascending."""
         numbers = np.flatnonzero(np.bincount(self.cluster)).tolist()
         return iter_free_ids({*numbers, *self.annotation.groups})
 
-    def _with_annotation_and_history(
-        self, annotation: Annotation, done: tuple[Edit, ...], undone: tuple[Edit, ...]
-    ) -> ClusterState:
-        """Return the state with an annotation and a history.
+    def _with_edit(self, annotation: Annotation) -> ClusterState:
+        """Return the state with another annotation, without a step of undo."""
+        first = self.n_statements + 1
+        new = self._with_names(self.names.with_edit(annotation, first))
+        latest = max([first, *new.names.own.keys])
+        return replace(new, n_statements=latest)
 
-        Clusters with the number of an annotated group get another number.
+    def _with_names(self, names: MapNames) -> ClusterState:
+        """Return the state with other names, and an id for each group on show.
+
+        Clusters with the number of a group on show get another number.
         """
-        moved = replace(
-            self, cluster=renumber_away_from_groups(self.cluster, annotation)
-        )
-        return replace(moved, annotation=annotation, done=done, undone=undone)
+        numbers = np.flatnonzero(np.bincount(self.cluster)).tolist()
+        names = names.with_free_ids(iter_free_ids({*numbers, *names.ids.values()}))
+        cluster = renumber_away_from_groups(self.cluster, names.annotation)
+        return replace(self, cluster=cluster, names=names)
 
 
-def initial_cluster_state(n_points: int) -> ClusterState:
-    """Return the state before any game: one cluster, and no annotation."""
-    cluster, codes = np.zeros(n_points, np.int32), np.full(n_points, NONE, np.int32)
-    return ClusterState(cluster=cluster, annotation=Annotation(codes))
+def initial_cluster_state(kept: NDArray[np.bool_]) -> ClusterState:
+    """Return the state before any game: one cluster, and no annotation.
+
+    ``kept``: (n_source_rows,) mask of the points among the rows of the source.
+    """
+    cluster = np.zeros(int(np.count_nonzero(kept)), np.int32)
+    return ClusterState(cluster=cluster, names=MapNames.none(kept))

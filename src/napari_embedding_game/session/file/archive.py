@@ -30,7 +30,10 @@ from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.session.clusters.state import initial_cluster_state
+from napari_embedding_game.session.clusters.state import (
+    ClusterState,
+    initial_cluster_state,
+)
 from napari_embedding_game.session.file import codec
 from napari_embedding_game.session.file.checks import validate_session
 from napari_embedding_game.session.file.codec import DamageError
@@ -58,13 +61,23 @@ from napari_embedding_game.session.file.rows import (
     with_h5ad_as_source,
     with_names_of_all_maps,
 )
-from napari_embedding_game.session.file.saved_map import MapKind, SavedMap, SavedSession
+from napari_embedding_game.session.file.saved_map import (
+    MapKind,
+    SavedMap,
+    SavedSession,
+    compose_names,
+)
+from napari_embedding_game.session.file.stored_clusters import (
+    StoredClusters,
+    to_cluster_states,
+    to_stored_clusters,
+)
 from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.sources import FileSource, store_read_result
 from napari_embedding_game.session.timeline import drop_old_marks
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
-VERSION, READ = 4, (3, 4)
+VERSION, READ = 5, (3, 4, 5)
 """Version of the files that are written, and versions that can be read."""
 ENDING = ".zip"
 MAX_BYTES = 64 * 2**20
@@ -121,6 +134,7 @@ class _StoredMap(SavedMap):
     """A map as the file stores it: with rows instead of a dataset."""
 
     dataset: StoredRows  # type: ignore[assignment]
+    clusters: StoredClusters  # type: ignore[assignment]
 
 
 def save_session(
@@ -160,7 +174,9 @@ def pack_shown_map_for_h5ad(
 
     Returns the bytes, and a sentence on what is left out, as :func:`save_session` does.
     """
-    alone = replace(session[session.current], parent=None, key="")
+    shown = session[session.current]
+    names = shown.clusters.standalone  # those of other maps, too
+    alone = replace(shown, parent=None, key="", clusters=names)
     rows = to_stored_rows(alone.dataset, for_h5ad=True)
     if "recipe" in alone.dataset.provenance:
         others = (to_stored_rows(saved_map.dataset) for saved_map in session.maps)
@@ -255,10 +271,12 @@ def _load_content(path: Path, content: bytes | None) -> SavedSession:
         if content is not None:
             rows = [with_h5ad_as_source(x, path) for x in rows]
         change = partial(to_full_path, folder=path.absolute().parent)
-        pairs = zip(stored, rows, strict=True)
-        maps = tuple(_restore_map(saved_map, each, change) for saved_map, each in pairs)
-        session = SavedSession(maps=maps, current=head.current)
+        clusters = to_cluster_states([(x.clusters, x.dataset.kept) for x in stored])
+        pairs = zip(stored, rows, clusters, strict=True)
+        maps = [_restore_map(*each, change) for each in pairs]
+        session = SavedSession(maps=tuple(maps), current=head.current)
         validate_session(session)
+        session = replace(session, maps=tuple(compose_names(maps)))
     except DamageError as error:
         raise DataError(
             f"{path.name} is damaged ({error}): open another copy of it, or the data "
@@ -359,8 +377,7 @@ def _store_map(
     """
     timeline, look = drop_old_marks(saved_map.timeline, MAX_BYTES), saved_map.look
     timeline = replace(timeline, marks=tuple(map(_store_moment, timeline.marks)))
-    clusters = saved_map.clusters.limit_undo_history(MAX_UNDO_BYTES)
-    clusters = replace(clusters, done=(), undone=()) if is_shared else clusters
+    clusters = to_stored_clusters(saved_map.clusters, MAX_UNDO_BYTES, is_shared)
     parts: dict[str, Any] = {
         "dataset": strip_reference_folders(change_row_paths(rows, change)),
         "view": change_view_paths(saved_map.view, change),
@@ -386,7 +403,9 @@ def _store_moment(moment: OneMoment) -> OneMoment:
     return replace(moment, snapshot=replace(snapshot, neighbors=near, energy=energy))
 
 
-def _restore_map(stored: _StoredMap, rows: StoredRows, change: PathChange) -> SavedMap:
+def _restore_map(
+    stored: _StoredMap, rows: StoredRows, clusters: ClusterState, change: PathChange
+) -> SavedMap:
     """Return a stored map with a dataset of its rows, and its paths converted back.
 
     Raises DamageError: the rows do not fit together.
@@ -394,6 +413,7 @@ def _restore_map(stored: _StoredMap, rows: StoredRows, change: PathChange) -> Sa
     try:
         parts = {
             "dataset": to_dataset(change_row_paths(rows, change)),
+            "clusters": clusters,
             "view": change_view_paths(stored.view, change),
             "kind": _infer_map_kind(stored),
         }
@@ -491,7 +511,7 @@ def _read_as_data(path: Path) -> Stages[SavedMap]:
     dataset = result.dataset
     _store_how_read(result)
     parts: dict[str, Any] = {"dataset": dataset, "snapshot": None}
-    parts["clusters"] = initial_cluster_state(len(dataset.obs))
+    parts["clusters"] = initial_cluster_state(dataset.kept)
     return SavedMap(key="", title=dataset.name, settings=Settings(), **parts)
 
 

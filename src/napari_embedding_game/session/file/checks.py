@@ -12,6 +12,8 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import fill_affinity
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
+from napari_embedding_game.session.clusters.state import ClusterState
+from napari_embedding_game.session.clusters.statements import REMOVAL, UNSAID
 from napari_embedding_game.session.file.codec import DamageError
 from napari_embedding_game.session.file.rows import ROWS
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
@@ -36,7 +38,8 @@ SHAPES = {
     "RecipeResult": {"kept": "a", "X": "pc", "doublet_scores": "a"},
     "Projection": {"mean": "g", "std": "g", "loadings": "gc", "offset": "c"},
     "ClusterState": {"cluster": "n"},
-    "Annotation": {"codes": "m"},
+    "MapNames": {"kept": "a"},
+    "Statements": {"numbers": "a"},
 }
 """A letter for each axis of an array, by class and field: n points, a source rows, d
 coordinates.  Axes of the same letter in one value must have the same size."""
@@ -46,7 +49,7 @@ BOUNDS = {
     "Spring": {"rows": (0, "n")},
     "MergeTree": {"leader": (0, "l"), "levels": (0, "l")},
     "ClusterState": {"cluster": (0, "i")},
-    "Annotation": {"codes": (-1, "i")},
+    "Statements": {"numbers": (0, "i")},
 }
 """The smallest allowed number of an array, and the letter of the size that all numbers
 are below, by class and field."""
@@ -75,7 +78,7 @@ def _validate_map(saved: SavedMap) -> None:
 
     The moments of its timeline are checked, too.
     """
-    dataset, annotation = saved.dataset, saved.clusters.annotation
+    dataset = saved.dataset
     n, n_source, rows = len(dataset.obs), dataset.n_source_rows, dataset.known[ROWS]
     sizes = {"n": n, "a": n_source, "i": MAX_IDS}
     _validate_arrays(replace(saved, dataset=rows), sizes, "its map")
@@ -86,18 +89,25 @@ def _validate_map(saved: SavedMap) -> None:
     sparse = () if rows.sparse_X is None else rows.sparse_X.data
     _expect(bool(np.isfinite(sparse).all()), "its numbers")
     _expect((saved.clusters.n_clusters or 0) >= 0, "its clusters")
-    edits = (*saved.clusters.done, *saved.clusters.undone)
-    annotations = [annotation, *(edit.annotation for edit in edits)]
-    _expect(all(one.codes.shape == (n,) for one in annotations), "its annotation")
-    for each in filter(None, (*annotations, saved.overlaid)):
-        names = {group.name for group in each.groups.values()}
-        is_right = set(np.unique(each.codes).tolist()) - {-1} == each.groups.keys()
-        _expect(is_right and len(names) == len(each.groups), "its annotation")
+    _validate_names(saved.clusters)
     for added in dataset.added.values():
         examples = [row for each in added.examples.values() for row in each]
         _expect(all(0 <= row < n_source for row in examples), "its examples")
     for moment in (saved, *saved.timeline.marks):
         _validate_moment(moment)
+
+
+def _validate_names(clusters: ClusterState) -> None:
+    """Raise DamageError unless all statements are known, and name known groups."""
+    names, edits = clusters.names, (*clusters.done, *clusters.undone)
+    for own, ids in ((names.own, names.ids), *((x.own, x.ids) for x in edits)):
+        used = set(np.unique(own.numbers).tolist()) - {UNSAID}
+        is_right = used <= own.keys.keys() and all(0 < n < MAX_IDS for n in own.keys)
+        is_right &= set(own.keys.values()) - {REMOVAL} <= own.groups.keys()
+        is_right &= all(key == group.key for key, group in own.groups.items())
+        is_right &= len(set(ids.values())) == len(ids)
+        is_right &= all(0 <= number < MAX_IDS for number in ids.values())
+        _expect(is_right, "its annotation")
 
 
 def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.clusters.state import ClusterState
+from napari_embedding_game.session.clusters.statements import Statements
 from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.settings import DisplaySettings
 from napari_embedding_game.session.timeline import TimelineState
@@ -83,8 +83,6 @@ class SavedMap(Moment):
     dataset: Dataset
     """The data; rows without numbers where these were not read again."""
     clusters: ClusterState
-    overlaid: Annotation | None = None
-    """Annotation of the parent when the child map was made; None for the first map."""
     selected: tuple[int, ...] = ()
     drawn: NDArray[np.bool_] | None = None
     """(n,) points that were selected singly; None where clusters were."""
@@ -111,3 +109,56 @@ class SavedSession:
     def __getitem__(self, key: str) -> SavedMap:
         """Return the map of this key."""
         return next(one for one in self.maps if one.key == key)
+
+
+def compose_names(maps: Sequence[SavedMap], changed: str = "") -> list[SavedMap]:
+    """Return maps of one source, each with what was said in the other maps.
+
+    A map gets the names that were given in its child maps and their children.  A
+    reading has the cells of its base map, so it gets the names of the base map and of
+    the other children, too.
+
+    ``maps``: parents before their children. ``changed``: key of a map on which
+    something was said; names that reach its ancestors are a step of undo there.
+    """
+    by_key = {one.key: one for one in maps}
+    said = {one.key: one.clusters.names.own for one in maps}
+    """What was said on each map and on its children."""
+    names = dict[str, Statements]()
+    """What was said on each map and on its children, without removals."""
+    children: dict[str, list[str]] = {one.key: [] for one in maps}
+    for one in reversed(maps):
+        names[one.key] = said[one.key].without_removals()
+        n_rows, above = len(said[one.key].numbers), one.parent
+        if above is not None and len(said[above].numbers) == n_rows:
+            said[above] = said[above].join(names[one.key])
+            children[above].append(one.key)
+    labels, child = dict[str, str](), by_key.get(changed)
+    while child is not None and child.parent is not None:
+        labels[child.parent] = f"names from {child.title}"
+        child = by_key[child.parent]
+    n_statements = max((one.clusters.n_statements for one in maps), default=0)
+    composed = []
+    for one in maps:
+        other = Statements.none(len(one.clusters.names.kept))
+        for key in children[one.key]:
+            other = other.join(names[key])
+        above = one.parent if one.kind == "reading" else None
+        if above is not None and one.key in children[above]:
+            base = by_key[above].clusters.names.own
+            for key in children[above]:
+                base = base if key == one.key else base.join(names[key])
+            other = other.join(base.without_removals())
+        clusters = one.clusters.with_names_of_other_maps(
+            other, n_statements, labels.get(one.key, "")
+        )
+        n_statements = clusters.n_statements
+        composed.append(replace(one, clusters=clusters))
+    return [_with_statement_count(one, n_statements) for one in composed]
+
+
+def _with_statement_count(saved: SavedMap, n_statements: int) -> SavedMap:
+    """Return a map that knows the number of the latest statement of its session."""
+    if saved.clusters.n_statements == n_statements:
+        return saved
+    return replace(saved, clusters=replace(saved.clusters, n_statements=n_statements))

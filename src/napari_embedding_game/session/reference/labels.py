@@ -21,6 +21,7 @@ from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.clusters.clusters import cluster_finished_run
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
+from napari_embedding_game.session.clusters.statements import MapNames
 from napari_embedding_game.session.file.saved_map import PlacedOn, SavedMap
 from napari_embedding_game.session.reference.mapping import MappedCells, map_cells
 from napari_embedding_game.session.reference.reference_map import (
@@ -121,6 +122,7 @@ def place_cells(
     # No game has moved these points: their pressure is not known.
     snapshot = replace(snapshot, pressure=np.full(n, np.nan, np.float32))
     n_landmarks = len(snapshot.landmarks)
+    found = cluster_finished_run(edges, snapshot.labels, n_landmarks)
     cells = np.asarray(fitted.points, np.float32)
     saved = SavedMap(
         key="",
@@ -130,7 +132,7 @@ def place_cells(
         snapshot=snapshot,
         record=record,
         merging=LandmarkMerge.from_edges(edges, snapshot.labels, n_landmarks),
-        clusters=cluster_finished_run(edges, snapshot.labels, n_landmarks).state,
+        clusters=replace(found.state, names=MapNames.none(dataset.kept)),
         placed_on=PlacedOn(reference.name, cells, snapshot.embedding),
     )
     axes = () if mapped.published is None else mapped.published.T
