@@ -131,9 +131,10 @@ def test_names_given_in_a_child_show_in_its_parent(tree, session, child):
     back(tree)
     assert names(session) == {"lymphocytes": 5, "CD4": 5, "CD8": 5}
     assert rows_named(session, "CD8") == cd8
-    assert session.clusters.undo_label == "Undo names from lymphocytes"
+    assert session.clusters.undo_label == "Undo rename of 1"  # what was done here
     session.clusters.undo()
-    assert names(session) == {"lymphocytes": 10}
+    assert names(session) == {"CD4": 5, "CD8": 5}
+    session.clusters.redo()
     tree.open(child)
     session.clusters.make_group(np.arange(20), "both")
     back(tree)

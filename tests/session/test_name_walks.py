@@ -32,23 +32,13 @@ MAY_FAIL = "make", "rename", "add", "release", "merge", "split", "embed", "back"
 """There may be no group yet, or too few points."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Edit:
     """What was said at a time: the group of cells (None: none), names of groups."""
 
     time: int
     groups: dict = field(default_factory=dict)
     names: dict = field(default_factory=dict)
-
-
-@dataclass
-class Step:
-    """What undo does: take back an edit, or say again what cells were called."""
-
-    label: str
-    edit: Edit
-    former: dict | None = None
-    """What undo shows again, where this is what the step is for."""
 
 
 @dataclass
@@ -61,8 +51,6 @@ class Place:
     edits: list = field(default_factory=list)
     done: list = field(default_factory=list)
     undone: list = field(default_factory=list)
-    known: dict = field(default_factory=dict)
-    """What was shown when the map was stored last."""
 
 
 def later(one, other):
@@ -130,47 +118,20 @@ class Model:
         self.time += 1
         edit, one = Edit(self.time, dict(groups), dict(names)), self.places[key]
         one.edits.append(edit)
-        one.done.append(Step("", edit))
+        one.done.append(edit)
         one.undone.clear()
 
     def undo(self, key):
-        self.turn(key, "done", "undone")
+        one = self.places[key]
+        if one.done:
+            one.undone.append(one.done.pop())
+            one.edits.remove(one.undone[-1])
 
     def redo(self, key):
-        self.turn(key, "undone", "done")
-
-    def turn(self, key, source, target):
         one = self.places[key]
-        if steps := getattr(one, source):
-            step = steps.pop()
-            adds = (step.former is not None) == (source == "done")
-            (one.edits.append if adds else one.edits.remove)(step.edit)
-            getattr(one, target).append(step)
-
-    def store(self, key, titles):
-        """Let the names of a map come to the maps above, as a step of undo there."""
-        self.places[key].known = self.shown(key)
-        while (parent := self.places[key].parent) is not None:
-            label, one = f"names from {titles[key]}", self.places[parent]
-            former, new = one.known, self.shown(parent)
-            if former != new:
-                if one.done and one.done[-1].label == label and not one.undone:
-                    former = one.done.pop().former
-                one.done.append(Step(label, self.back(former, new), former))
-                one.undone.clear()
-            one.known, key = new, parent
-
-    def back(self, former, new):
-        """Return the edit that leads from names back to former names."""
-        self.time += 1
-        edit, nobody, names = Edit(self.time), (None, ""), dict(new.values())
-        for cell in former.keys() | new.keys():
-            group, name = former.get(cell, nobody)
-            if group != new.get(cell, nobody)[0]:
-                edit.groups[cell] = group
-            if group is not None and name != names.get(group):
-                edit.names[group] = name
-        return edit
+        if one.undone:
+            one.done.append(one.undone.pop())
+            one.edits.append(one.done[-1])
 
     def keep_only(self, key):
         """Forget the other maps; what was said there counts as said on this map."""
@@ -309,31 +270,20 @@ class Walker:
         self.book.redo()
         self.model.redo(self.key)
 
-    def store(self):
-        """Tell the model that the window stores the map on show."""
-        titles = {one.key: one.title for one in self.maps.maps}
-        self.model.store(self.key, titles)
-
     def embed(self):
         size = self.random.integers(10, len(self.cells) + 1)
         first = self.random.integers(0, len(self.cells) - size + 1)
-        self.store()
         parent = self.key
         self.maps.open_child_map(np.arange(first, first + size), "part")
         self.model.places[self.key] = Place(parent, False, list(self.cells))
 
     def back(self):
-        self.go(self.maps.path[-2].key)
+        self.maps.open(self.maps.path[-2].key)
 
     def open(self):
-        self.go(self.pick([one.key for one in self.maps.maps]))
-
-    def go(self, key):
-        self.store()
-        self.maps.open(key)
+        self.maps.open(self.pick([one.key for one in self.maps.maps]))
 
     def reopen(self):
-        self.store()
         before = self.names(), self.book.undo_label, self.book.redo_label
         archive.save_session(self.maps.to_saved_session(), self.folder / "work.zip")
         self.sit_down(Desk.opened(self.folder / "work.zip"))
@@ -342,14 +292,12 @@ class Walker:
     def sort(self):
         """Read the file again, whose rows stand in another order."""
         order = self.random.permutation(N)
-        self.store()
         assert self.maps.open_new_reading(self.read(order))
         self.note_reading()
 
     def other_space(self):
         """Read other numbers of the same rows, without some of them."""
         former, self.left_out = self.left_out, self.random.random(N) < 0.1
-        self.store()
         try:
             assert self.maps.open_new_reading(self.read(space="Y"))
         finally:
@@ -381,7 +329,6 @@ class Walker:
         """Write the map on show with its data, and open it; the others stay behind."""
         if self.random.random() > H5AD:
             return
-        self.store()
         before, path = self.names(), self.folder / "map.h5ad"
         packed, _ = archive.pack_shown_map_for_h5ad(self.maps.to_saved_session(), path)
         result = worlds.layout(len(self.cells), session=packed)

@@ -484,8 +484,7 @@ class MapTree:
 
         The open map gets the number of the latest statement, and shows what it showed.
         """
-        maps = compose_names(self.maps, self.current)
-        self._maps = {one.key: one for one in maps}
+        self._maps = {one.key: one for one in compose_names(self.maps)}
         self._session.clusters.state = self._maps[self.current].clusters
 
     def _child_keys(self, key: str) -> list[str]:

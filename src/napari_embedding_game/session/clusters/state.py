@@ -121,32 +121,27 @@ class ClusterState:
         if annotation == self.annotation:
             return self
         done = (*self.done, Edit(label, self.names.own, self.names.ids))[-DEPTH:]
-        edited = replace(self, done=done, undone=())
-        return edited._with_edit(annotation)
+        first = self.n_statements + 1
+        names = self.names.with_edit(annotation, first)
+        latest = max([first, *names.own.keys])
+        edited = replace(self, done=done, undone=(), n_statements=latest)
+        return edited._with_names(names)
 
     def with_names_of_other_maps(
-        self, others: Statements, n_statements: int, label: str
+        self, others: Statements, n_statements: int
     ) -> ClusterState:
-        """Return the state with the statements of other maps.
+        """Return the state with the statements of other maps; itself if nothing is new.
 
-        Where these change names on show, that is a step of undo: it states the former
-        names of these points again.  Consecutive steps of the same label are one.
+        That is no step of undo: undo takes back what was said on this map.
 
-        ``n_statements``: number of the latest statement of the session. ``label``: of
-        the step; "" for no step.
+        ``n_statements``: number of the latest statement of the session.
         """
-        new = replace(self, n_statements=n_statements)
+        state = self
+        if n_statements != self.n_statements:
+            state = replace(state, n_statements=n_statements)
         if not others.equals(self.names.others):
-            new = new._with_names(replace(self.names, others=others))
-        if not label or new.annotation == self.annotation:
-            return new
-        done, former = self.done, self.annotation
-        if done and done[-1].label == label and not self.undone:
-            former, done = self.undo().annotation, done[:-1]
-        back = new._with_edit(former)
-        step = Edit(label, back.names.own, back.names.ids)
-        done = (*done, step)[-DEPTH:]
-        return replace(new, done=done, undone=(), n_statements=back.n_statements)
+            state = state._with_names(replace(self.names, others=others))
+        return state
 
     def undo(self) -> ClusterState:
         """Return the state before its last edit; itself where there is no edit."""
@@ -249,13 +244,6 @@ class ClusterState:
         """Yield the ids that no cluster or group has, ascending."""
         numbers = np.flatnonzero(np.bincount(self.cluster)).tolist()
         return iter_free_ids({*numbers, *self.annotation.groups})
-
-    def _with_edit(self, annotation: Annotation) -> ClusterState:
-        """Return the state with another annotation, without a step of undo."""
-        first = self.n_statements + 1
-        new = self._with_names(self.names.with_edit(annotation, first))
-        latest = max([first, *new.names.own.keys])
-        return replace(new, n_statements=latest)
 
     def _with_names(self, names: MapNames) -> ClusterState:
         """Return the state with other names, and an id for each group on show.

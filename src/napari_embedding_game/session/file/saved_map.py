@@ -111,54 +111,39 @@ class SavedSession:
         return next(one for one in self.maps if one.key == key)
 
 
-def compose_names(maps: Sequence[SavedMap], changed: str = "") -> list[SavedMap]:
+def compose_names(maps: Sequence[SavedMap]) -> list[SavedMap]:
     """Return maps of one source, each with what was said in the other maps.
 
     A map gets the names that were given in its child maps and their children.  A
     reading has the cells of its base map, so it gets the names of the base map and of
-    the other children, too.
+    the other children, too.  Only names are passed: a removal holds in its own map.
 
-    ``maps``: parents before their children. ``changed``: key of a map on which
-    something was said; names that reach its ancestors are a step of undo there.
+    ``maps``: parents before their children.
     """
-    by_key = {one.key: one for one in maps}
     said = {one.key: one.clusters.names.own for one in maps}
     """What was said on each map and on its children."""
     names = dict[str, Statements]()
-    """What was said on each map and on its children, without removals."""
+    """The same, without removals."""
     children: dict[str, list[str]] = {one.key: [] for one in maps}
     for one in reversed(maps):
         names[one.key] = said[one.key].without_removals()
-        n_rows, above = len(said[one.key].numbers), one.parent
-        if above is not None and len(said[above].numbers) == n_rows:
-            said[above] = said[above].join(names[one.key])
-            children[above].append(one.key)
-    labels, child = dict[str, str](), by_key.get(changed)
-    while child is not None and child.parent is not None:
-        labels[child.parent] = f"names from {child.title}"
-        child = by_key[child.parent]
+        n_rows, parent = len(said[one.key].numbers), one.parent
+        if parent is not None and len(said[parent].numbers) == n_rows:
+            said[parent] = said[parent].join(names[one.key])
+            children[parent].append(one.key)
     n_statements = max((one.clusters.n_statements for one in maps), default=0)
-    composed = []
+    own, composed = {one.key: one.clusters.names.own for one in maps}, []
     for one in maps:
-        other = Statements.none(len(one.clusters.names.kept))
+        others = Statements.none(len(own[one.key].numbers))
         for key in children[one.key]:
-            other = other.join(names[key])
-        above = one.parent if one.kind == "reading" else None
-        if above is not None and one.key in children[above]:
-            base = by_key[above].clusters.names.own
-            for key in children[above]:
+            others = others.join(names[key])
+        parent = one.parent if one.kind == "reading" else None
+        if parent is not None and one.key in children[parent]:
+            base = own[parent]
+            for key in children[parent]:
                 base = base if key == one.key else base.join(names[key])
-            other = other.join(base.without_removals())
-        clusters = one.clusters.with_names_of_other_maps(
-            other, n_statements, labels.get(one.key, "")
-        )
-        n_statements = clusters.n_statements
-        composed.append(replace(one, clusters=clusters))
-    return [_with_statement_count(one, n_statements) for one in composed]
-
-
-def _with_statement_count(saved: SavedMap, n_statements: int) -> SavedMap:
-    """Return a map that knows the number of the latest statement of its session."""
-    if saved.clusters.n_statements == n_statements:
-        return saved
-    return replace(saved, clusters=replace(saved.clusters, n_statements=n_statements))
+            others = others.join(base.without_removals())
+        clusters = one.clusters.with_names_of_other_maps(others, n_statements)
+        is_same = clusters is one.clusters
+        composed.append(one if is_same else replace(one, clusters=clusters))
+    return composed
