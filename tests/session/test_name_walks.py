@@ -34,7 +34,10 @@ MAY_FAIL = "make", "rename", "add", "release", "merge", "split", "embed", "back"
 
 @dataclass(eq=False)
 class Edit:
-    """What was said at a time: the group of cells (None: none), names of groups."""
+    """What was said at a time: the group of cells (None: none).
+
+    Names of groups go with the time at which they were given.
+    """
 
     time: int
     groups: dict = field(default_factory=dict)
@@ -98,17 +101,19 @@ class Model:
     def shown(self, key):
         """The group and the name of each cell of a map that has one."""
         one, heard, found = self.places[key], self.heard(key), {}
-        edits = [edit for each in heard for edit in self.places[each].edits]
         for cell in one.cells:
             last = self.said(key, cell)
             if one.is_reading:
                 above = self.said(one.parent, cell, without=key)
                 last = later(last, name_only(above))
             if name_only(last):
-                texts = [x for x in edits if last[1] in x.names]
-                text = max(texts, key=lambda x: x.time)
-                found[cell] = last[1], text.names[last[1]]
+                found[cell] = last[1], self.text(heard, last[1])[1]
         return found
+
+    def text(self, heard, group):
+        """The time and the text of the name that was given to a group last."""
+        edits = [edit for key in heard for edit in self.places[key].edits]
+        return max(edit.names[group] for edit in edits if group in edit.names)
 
     def names(self, key):
         return {cell: name for cell, (_, name) in self.shown(key).items()}
@@ -116,7 +121,10 @@ class Model:
     def tell(self, key, groups, names=()):
         """Add an edit of a map, as a step of undo."""
         self.time += 1
-        edit, one = Edit(self.time, dict(groups), dict(names)), self.places[key]
+        texts = {group: (self.time, name) for group, name in dict(names).items()}
+        for group in {*groups.values()} - {*texts, None}:
+            texts[group] = self.text(self.heard(key), group)
+        edit, one = Edit(self.time, dict(groups), texts), self.places[key]
         one.edits.append(edit)
         one.done.append(edit)
         one.undone.clear()
