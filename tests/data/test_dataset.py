@@ -3,6 +3,7 @@ import pandas as pd
 
 from napari_embedding_game.data.dataset import AddedColumns
 from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.read_options import ReadOptions
 from worlds import rows
 
 
@@ -62,3 +63,12 @@ def test_added_columns_replace_their_own_and_never_those_of_the_file():
     assert name == "m 2"
     assert list(last.obs) == ["m_confidence", "m", "m 2"]
     assert list(last.obs["m 2"]) == list("xyz")
+
+
+def test_added_columns_stay_when_roles_are_chosen():
+    numbers = np.arange(8.0).reshape(4, 2)
+    dataset = rows(numbers, obs=pd.DataFrame({"a": [1, 2] * 2}))
+    dataset, _ = dataset.with_map_column("score", np.arange(4.0))
+    chosen = dataset.with_roles_and_gene_kind(ReadOptions(roles={"a": "texts"}))
+    assert chosen.obs["score"].tolist() == [0, 1, 2, 3]
+    assert (chosen.added_columns, chosen.roles["a"]) == (["score"], "texts")

@@ -612,8 +612,10 @@ class EmbeddingGame(
         for name, value in (("n_clusters", self.n_clusters), ("stop_at", stop_at)):
             if value is not None:
                 check_integer(name, value, 1)
-        changes = SettingChanges(self._resolve_settings(), X)
-        script = _make_steer_script(steering or (), stop_at, changes)
+        chosen = self._resolve_settings()
+        changes = SettingChanges(chosen, X)
+        # Changes of the script count from their iterations on, not from the start.
+        script = _make_steer_script(steering or (), stop_at, SettingChanges(chosen, X))
         settings, layout, n_rows = changes.initial, None, X.shape[0]
         shape = n_rows, self.n_components
         if not isinstance(self.init, str):

@@ -370,8 +370,9 @@ class Dataset:
     def with_roles_and_gene_kind(self, options: ReadOptions) -> Dataset:
         """Return the dataset with the column roles and the gene kind of the options.
 
-        The columns of the file are converted to their roles. Without either option, or
-        without ``source_obs``, the dataset itself is returned. Raises DataError if a
+        The columns of the file are converted to their roles; added columns stay.
+        Without either option, or without ``source_obs``, the dataset itself is
+        returned. Raises DataError if a
         column with the role of numbers holds a text, or stated counts are negative.
         """
         chosen_roles, kind = options.roles, options.gene_kind
@@ -385,7 +386,8 @@ class Dataset:
             self.read_options or ReadOptions(), roles=chosen_roles, gene_kind=kind
         )
         parts = {"obs": source_obs[self.kept], "source_obs": source_obs, "roles": roles}
-        return replace(self, **parts, gene_kind=kind, read_options=how)
+        dataset = replace(self, **parts, gene_kind=kind, read_options=how, added={})
+        return dataset.restore_added_columns(self.obs, self.added)
 
     def with_added_columns_of(self, other: Dataset) -> Dataset:
         """Return this dataset with the columns added to `other`, which has equal rows.

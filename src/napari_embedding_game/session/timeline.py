@@ -204,8 +204,11 @@ class Timeline:
     def remove_mark(self, number: int) -> None:
         """Remove a mark; its children become children of its parent.
 
-        Raises DataError: the mark is on show, or is the newest of the map on show.
+        Raises DataError: the mark is on show, is the newest of the map on show, or was
+        removed.
         """
+        if self.find_mark(number) is None:
+            raise DataError(GONE)
         if number in (self.state.shown, self.state.head):
             raise DataError(
                 "This layout is on show: choose another one before you delete it."

@@ -250,8 +250,9 @@ class ClusterState:
 
         Clusters with the number of a group on show get another number.
         """
-        numbers = np.flatnonzero(np.bincount(self.cluster)).tolist()
-        names = names.with_free_ids(iter_free_ids({*numbers, *names.ids.values()}))
+        if names.keys_without_id:
+            numbers = np.flatnonzero(np.bincount(self.cluster)).tolist()
+            names = names.with_free_ids(iter_free_ids({*numbers, *names.ids.values()}))
         cluster = renumber_away_from_groups(self.cluster, names.annotation)
         return replace(self, cluster=cluster, names=names)
 

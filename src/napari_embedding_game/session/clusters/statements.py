@@ -9,6 +9,7 @@ matching.  Between maps only names pass: a removal holds in the map where it was
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -102,12 +103,19 @@ class MapNames:
     @cached_property
     def _numbers(self) -> NDArray[np.int32]:
         """(n,) number of the last statement on each row of the map."""
-        return self._shown.numbers[self.kept]
+        numbers = self._shown.numbers
+        return numbers if self.kept.all() else numbers[self.kept]
+
+    @cached_property
+    def _key_by_number(self) -> dict[int, str]:
+        """Key of the group that each statement on show names."""
+        keys, numbers = self._shown.keys, np.flatnonzero(np.bincount(self._numbers))
+        found = {number: keys.get(number, REMOVAL) for number in numbers.tolist()}
+        return {number: key for number, key in found.items() if key != REMOVAL}
 
     @cached_property
     def _keys_on_show(self) -> set[str]:
-        numbers = np.flatnonzero(np.bincount(self._numbers)).tolist()
-        return {self._shown.keys.get(number, REMOVAL) for number in numbers} - {REMOVAL}
+        return set(self._key_by_number.values())
 
     @property
     def keys_without_id(self) -> list[str]:
@@ -127,17 +135,17 @@ class MapNames:
     @cached_property
     def annotation(self) -> Annotation:
         """The group of each row of the map, by the ids of this map."""
-        keys, ids = self._shown.keys, self._ids_on_show
+        ids, known = self._ids_on_show, self._key_by_number
         code_by_number = np.full(int(self._numbers.max(initial=0)) + 1, NONE, np.int32)
-        for number in np.flatnonzero(np.bincount(self._numbers)).tolist():
-            code_by_number[number] = ids.get(keys.get(number, REMOVAL), NONE)
+        for number, key in known.items():
+            code_by_number[number] = ids.get(key, NONE)
         groups = {}
         for key, number in self.ids.items():
             if ids.get(key) == number:
                 group = self._shown.groups[key]
                 is_own = self.own.groups.get(key) is group
                 groups[number] = group if is_own else replace(group, is_whole=False)
-        return Annotation(code_by_number[self._numbers], groups)
+        return Annotation(code_by_number.take(self._numbers), groups)
 
     def with_edit(self, annotation: Annotation, first: int) -> MapNames:
         """Return the names after an edit that leads to an annotation of the n rows.
@@ -150,28 +158,30 @@ class MapNames:
         old, numbers = self.annotation, self.own.numbers.copy()
         keys, groups = dict(self.own.keys), dict(self.own.groups)
         to_state = list[int]()
-        n_keys = np.bincount([*self._ids_on_show.values(), 0])
+        n_keys = Counter(self._ids_on_show.values())
         for code, group in annotation.groups.items():
             former = old.groups.get(code)
-            is_same = former is not None and former.key == group.key
-            if not is_same or former != group:
+            is_other = former is not None and former.key != group.key
+            if former is None or is_other or former != group:
                 groups[group.key] = replace(group, edited=first)
-                if not is_same or n_keys[code] > 1:
+                if is_other or n_keys[code] > 1:
                     to_state.append(code)
-            elif former is not None and former.is_whole != group.is_whole:
+            elif former.is_whole != group.is_whole:
                 groups[group.key] = group
         is_new = annotation.codes != old.codes
-        is_new |= np.isin(annotation.codes, to_state)
+        if to_state:
+            is_new |= np.isin(annotation.codes, to_state)
         codes, indices = np.unique(annotation.codes[is_new], return_inverse=True)
-        rows = np.flatnonzero(self.kept)[is_new]
-        numbers[rows] = (first + indices).astype(np.int32)
+        rows = np.flatnonzero(is_new)
+        rows = rows if self.kept.all() else np.flatnonzero(self.kept)[rows]
+        numbers[rows] = first + indices
         for number, code in enumerate(codes.tolist(), first):
             keys[number] = REMOVAL
             if code != NONE:
                 group = annotation.groups[code]
                 keys[number] = group.key
                 groups.setdefault(group.key, group)
-        own = Statements(numbers, keys, groups).without_unused_keys()
+        own = Statements(numbers, keys, groups)
         ids = {group.key: code for code, group in annotation.groups.items()}
         return replace(self, own=own, ids=add_ids(ids, self.ids))
 

@@ -65,7 +65,8 @@ def to_stored_clusters(
     ``max_undo_bytes``: of the arrays of undo steps. ``is_shared``: whether undo steps,
     and names that do not hold any more, are left out.
     """
-    limited, own = state.limit_undo_history(max_undo_bytes), state.names.own
+    limited = state.limit_undo_history(max_undo_bytes)
+    own = state.names.own.without_unused_keys()
     if is_shared:
         limited = replace(limited, done=(), undone=())
         own = state.names.own_without_former_texts
