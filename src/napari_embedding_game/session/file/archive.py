@@ -266,12 +266,12 @@ def _load_content(path: Path, content: bytes | None) -> SavedSession:
         stored = codec.read_part(path, "maps", tuple[_StoredMap, ...], content)
         try:
             rows = with_names_of_all_maps([x.dataset for x in stored])
-        except ValueError as error:
+            clusters = to_cluster_states([(x.clusters, x.dataset.kept) for x in stored])
+        except (ValueError, LookupError) as error:
             raise DamageError(f"its rows: {error}") from error
         if content is not None:
             rows = [with_h5ad_as_source(x, path) for x in rows]
         change = partial(to_full_path, folder=path.absolute().parent)
-        clusters = to_cluster_states([(x.clusters, x.dataset.kept) for x in stored])
         pairs = zip(stored, rows, clusters, strict=True)
         maps = [_restore_map(*each, change) for each in pairs]
         session = SavedSession(maps=tuple(maps), current=head.current)

@@ -100,6 +100,7 @@ def _validate_map(saved: SavedMap) -> None:
 def _validate_names(clusters: ClusterState) -> None:
     """Raise DamageError unless all statements are known, and name known groups."""
     names, edits = clusters.names, (*clusters.done, *clusters.undone)
+    _expect(0 <= clusters.n_statements < MAX_IDS, "its annotation")
     for own, ids in ((names.own, names.ids), *((x.own, x.ids) for x in edits)):
         used = set(np.unique(own.numbers).tolist()) - {UNSAID}
         is_right = used <= own.keys.keys() and all(0 < n < MAX_IDS for n in own.keys)
@@ -108,6 +109,7 @@ def _validate_names(clusters: ClusterState) -> None:
         is_right &= len(set(ids.values())) == len(ids)
         is_right &= all(0 <= number < MAX_IDS for number in ids.values())
         _expect(is_right, "its annotation")
+    _expect(not names.keys_without_id, "its annotation")
 
 
 def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
