@@ -224,6 +224,9 @@ def test_what_r_may_hold_else_is_named(monkeypatch):
     monkeypatch.setattr(rdata, "read_rds", lambda path: pd.DataFrame({"a": [1]}))
     with pytest.raises(DataError, match=r"holds a DataFrame.*zellkonverter::writeH5AD"):
         read(R_FILES / "seurat.rds")
+    monkeypatch.setattr(rdata, "read_rds", lambda path: int("no number"))
+    with pytest.raises(DataError, match="rdata cannot read: write it anew in R"):
+        read(R_FILES / "seurat.rds")
 
 
 def test_without_rdata_a_line_of_r_is_named(monkeypatch):

@@ -52,7 +52,13 @@ def read_rds(path: Path) -> tuple[AnnData, list[str]]:
     with wrap_read_errors(path, "an .rds file of R"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings on R's classes that stay objects
-            content = rdata.read_rds(path)
+            try:
+                content = rdata.read_rds(path)
+            except (LookupError, NotImplementedError, TypeError, ValueError) as error:
+                raise DataError(
+                    f"{path.name} holds something that rdata cannot read: write it "
+                    f"anew in R with {WRITE_SEURAT}, of other objects {WRITE_SCE}."
+                ) from error
         kind = _class_name(content)
         if kind == "Seurat":
             return _read_seurat(content, path.name)

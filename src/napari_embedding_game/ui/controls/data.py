@@ -452,7 +452,7 @@ def _describe_dataset(dataset: Dataset | None) -> str:
         genes = GENES_HOLD[dataset.expression.kind]
         meanings = f"Genes: {genes}. {meanings}".strip()
     if dataset.tissue is not None:
-        meanings = f"{meanings} {tissue_text(dataset.tissue)}".strip()
+        meanings = f"{meanings}\n{tissue_text(dataset.tissue)}".strip()
     embedded = count_text(len(dataset.obs), dataset.source_row_noun)
     if dataset.is_distances:
         embedded += " by their neighbours"
