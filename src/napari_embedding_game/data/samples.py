@@ -107,10 +107,13 @@ def tissue() -> Dataset:
     others = np.tile(rng.gamma(0.5, 1.0, _N_OTHER_GENES), (len(_TYPES), 1))
     depth = rng.lognormal(0.0, 0.3, (_N_CELLS, 1))
     counts = rng.poisson(np.hstack([rates, others])[kind] * depth)
-    levels = {"cell_type": (kind, _TYPES), "domain": (domain, _DOMAINS)}
-    columns = levels | {"section": (section, ("section A", "section B"))}
+    columns = {
+        "cell_type": (kind, [*_TYPES]),
+        "domain": (domain, [*_DOMAINS]),
+        "section": (section, ["section A", "section B"]),
+    }
     obs = pd.DataFrame(
-        {n: pd.Categorical.from_codes(c, list(of)) for n, (c, of) in columns.items()},
+        {n: pd.Categorical.from_codes(c, of) for n, (c, of) in columns.items()},
         index=[f"cell{i + 1:05}" for i in range(_N_CELLS)],
     )
     return Dataset.from_rows(

@@ -58,7 +58,8 @@ class TissueLayers:
         self._images: list[Image] = []
         self._layout: TissueLayout | None = None
         self._corners = np.zeros((1, 2))
-        """Corners (2^d, d) of the box of all positions, as (x, y[, z])."""
+        """Corners (m, d) of the box of all positions, as (x, y[, z]), and in a plane of
+        all pictures."""
         self._has_shown_bar = False
         """Whether the scale bar was hidden before the tissue was shown."""
         self._connections = Connections()
@@ -108,6 +109,9 @@ class TissueLayers:
                 self.points.shown = is_known
             self.points.refresh(data_displayed=False)
             self._show_images(layout, self.points)
+            for image in self._images if shape[1] == 2 else ():
+                ends = image.extent.world[:, ::-1] * [1, -1]
+                self._corners = np.vstack([self._corners, ends])
         if self._picture is not None:
             size = CELL_SIZE * layout.spacing
             self._picture.show_points(style, size, is_moved=is_moved)
@@ -145,7 +149,7 @@ class TissueLayers:
         return np.zeros(2)
 
     def is_map_at(self, pixel: NDArray[np.floating]) -> bool:
-        """Return whether a pixel (x, y) is in the box of the tissue and its margin.
+        """Return whether a pixel (x, y) is in the box of tissue and pictures, or near.
 
         Without other visible layers, and in napari's grid, it is the whole rectangle of
         the canvas.  False while the tissue is hidden.
