@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from anndata import AnnData
 from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.tissue import Tissue, TissueImage
-from worlds import choose, click, write_adata
+from worlds import choose, click, names_read, write_adata
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier
 
@@ -58,14 +59,13 @@ def test_a_lasso_in_tissue_is_lit_and_named_on_the_map(seen, session, qtbot, dat
     assert len(expected) == 8  # and cell 7, which is nowhere
     for lit in (layer, viewer.layers["embedding"]):
         assert (lit.size[expected] > lit.size[0 if 0 not in expected else 1]).all()
-    title = dock.selection_tab.title
     assert dock.selection_tab.isVisible()
-    qtbot.waitUntil(lambda: dock.selection_tab.report is not None)
-    title.setText("Corner")
-    title.editingFinished.emit()
-    assert set(
-        np.flatnonzero(session.clusters.clustering.names_by_point == "Corner")
-    ) == {*expected}
+    dock.cluster_pane.edits.make.trigger()
+    QTest.keyClicks(dock.selection_tab.title, "Corner")
+    QTest.keyClick(dock.selection_tab.title, Qt.Key.Key_Return)
+    named = session.clusters.clustering.names_by_point == "Corner"
+    assert np.flatnonzero(named).tolist() == expected.tolist()
+    qtbot.waitUntil(lambda: "Corner" in names_read(dock))
     # A click on a cell selects its cluster, here and there, and the mouse tells of it.
     row = int(np.flatnonzero((places == [225, 75]).all(axis=1))[0])
     (pixel, *_) = pixels_around(seen, places[row], places[row])

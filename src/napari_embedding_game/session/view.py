@@ -138,7 +138,7 @@ class View:
         """
         snapshot, tissue = self._session.snapshot, self.tissue
         if tissue is not None and not self.is_map_shown:
-            return tissue.positions.shape[1]
+            return int(tissue.positions.shape[1])
         return 2 if snapshot is None else int(snapshot.embedding.shape[1])
 
     @property
