@@ -66,8 +66,8 @@ NO_TABLE = (
 )
 SPACE_TIP = "Which numbers of the file are embedded, such as its principal components."
 SECOND_TIP = (
-    "Neighbours are near in both spaces: Second space, under Method, says how much the "
-    "second one counts. The map goes on from where it is."
+    "Neighbours are near in both spaces: the slider below Repulsion says how much "
+    "the second one counts. The map goes on from where it is."
 )
 BATCHES_TIP = (
     "Harmony moves cells of different samples, donors or days onto each other, and "

@@ -44,7 +44,6 @@ STEP_FIELDS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule"
 MAIN_FIELDS = (
     "method",
     "large_picture",
-    "second_share",
     "n_components",
     "n_landmarks",
     "n_neighbors",
@@ -81,20 +80,24 @@ class MethodControls(Listener):
             "",
             self.controls["method"],
         )  # the title of the fold names the method
+        share = "Second space", rows.pop("second_share")[1]
         main = form_layout(*(rows.pop(name) for name in NAMES if name in MAIN_FIELDS))
         fine = form_layout(*rows.values())
         self._rows = {name: main if name in MAIN_FIELDS else fine for name in NAMES}
+        share[1].native.setAccessibleName(share[0])
         self.controls["method"].native.setAccessibleName(self.controls["method"].label)
         self.more = FoldingSection("More settings", fine)
         self.setLayout(vertical_box(main, self.more, spacing=5))
         strength = widget_with_layout(
             horizontal_box(self.repulsion_slider, self.repulsion)
         )
-        self._repulsion_form = form_layout(("Repulsion", strength, tip))
+        self._repulsion_form = form_layout(("Repulsion", strength, tip), share)
+        self._rows["second_share"] = self._repulsion_form
         self.steering = widget_with_layout(
             vertical_box(self._repulsion_form, self.stale)
         )
-        """The repulsion, and a note where the map was made with other settings."""
+        """The repulsion, the share of a second space if there is one, and a note where
+        the map was made with other settings."""
         connect = self._connections.connect
         connect(self._on_setting_changed, self._settings.changed)
         self.connect_while_open(self.update_view, session.dataset_changed)
