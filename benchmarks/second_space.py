@@ -142,8 +142,8 @@ def iter_maps(tissue: Tissue) -> Iterator[tuple[str, Edges, Any, Any, Any]]:
         for _ in run:
             pass
         seconds = time.process_time() - begun
-        fit = {"method_params": {"second_share": share}, "random_state": 0}
-        model = EmbeddingGame(**fit).fit(X, second_X=around)
+        model = EmbeddingGame(random_state=0, method_params={"second_share": share})
+        model.fit(X, second_X=around)
         edges = Edges.from_symmetric_matrix(model.affinity_matrix_)
         yield f"share {share:g}", edges, model.embedding_, model.labels_, "–"
         assert run.snapshot is not None

@@ -1256,8 +1256,13 @@ def neighborhoods(
     check_integer("n_neighbors", n_neighbors, 1)
     near = find_tissue_neighbors(positions, sections, n_neighbors, most)
     codes = labels.cat.codes.to_numpy().astype(np.int64)
-    options = {"n_permutations": n_permutations, "random_state": random_state}
-    result = compare_neighborhoods(near, codes, sections, **options)
+    result = compare_neighborhoods(
+        near,
+        codes,
+        sections,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
     names = [str(name) for name in labels.cat.categories]
     return result.to_frame(names, names)
 
