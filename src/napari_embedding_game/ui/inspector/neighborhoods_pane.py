@@ -17,7 +17,7 @@ from napari_embedding_game.ui.inspector.expression_pane import WAITING, PlotGrou
 from napari_embedding_game.ui.inspector.markers_pane import p_text
 from napari_embedding_game.ui.style.coloring import change_colors, composition_columns
 from napari_embedding_game.ui.style.form_widgets import CTRL, ChoiceBox
-from napari_embedding_game.ui.style.layouts import equal_width_box
+from napari_embedding_game.ui.style.layouts import horizontal_box
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.style.table import Table, TableColumn
 from napari_embedding_game.ui.tasks.worker import PaneJobRunner
@@ -65,8 +65,9 @@ class NeighborhoodsPane(PlotPane):
         self.around.set_choices((x, x) for x in (EACH, SELECTION))
         tip = "How many of the nearest cells in the same section are neighbours."
         self.k = ChoiceBox(tip, self.compare_groups, n_letters=5)
-        self.k.set_choices((f"{k} nearest", k) for k in K)
-        self.head.addLayout(equal_width_box(self.grouping, self.around, self.k))
+        self.k.set_choices((f"k = {k}", k) for k in K)
+        boxes = self.grouping, self.around, self.k
+        self.head.addLayout(horizontal_box(*boxes, stretched=(self.grouping,)))
         self.table = Table(*COLUMNS, max_rows=6, min_rows=3)
         self.layout().addWidget(self.table)
         self.canvas.clicked.connect(self._on_plot_clicked)
