@@ -11,6 +11,7 @@ from napari_embedding_game.session.tracks import find_tracks
 from napari_embedding_game.ui.canvas.track_paths import arrow_corners
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.images.object_features import SELECTED
+from napari_embedding_game.ui.style.coloring import list_color_choices
 from napari_embedding_game.ui.widgets.tracks import TracksWidget
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
@@ -231,7 +232,7 @@ def a_table_lists_tracks(qtbot, viewer, dock, from_menu, session):
     obs = session.dataset.obs
     assert "track_sequence" in obs
     assert obs["track_speed"].isna().sum() == N_OBJECTS - 1 + N_FRAMES
-    assert "track_speed" in dock.display_controls.color_by.choices
+    assert {"track_speed", "track_last"} <= {*list_color_choices(session.dataset)}
     widget.close()
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QLineF, QObject, QPointF, Qt
-from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
+from qtpy.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 
 from napari_embedding_game.session.tracks import find_tracks, frames_of_rows
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
@@ -48,6 +50,8 @@ class TrackPaths(QObject):
         self._ends: NDArray[np.float64] | None = None
         """(k, 2, ndim) places of these rows in the labels; None where they have none.
         """
+        self._pictures: dict[str, tuple[Any, QPixmap]] = {}
+        """The paths on the map and on the movie, each with what it was painted of."""
         self._rows_by_frame: dict[int, NDArray[np.intp]] = {}
         self._frames_of: object = None
         """The metadata for which the frames were found."""
@@ -145,7 +149,8 @@ class TrackPaths(QObject):
         if panels is not None:
             steps = steps[panels[steps[:, 0]] == panels[steps[:, 1]]]
         ends = layout.snapshot.embedding[steps.ravel()]
-        self._paint_steps(painter, projection.to_pixels(ends).reshape(-1, 2, 2))
+        pixels = projection.to_pixels(ends).reshape(-1, 2, 2)
+        self._paint_steps_once(painter, "map", pixels)
         linked, ends = self._linked.current, self._ends
         if linked is None or ends is None:
             return
@@ -154,7 +159,30 @@ class TrackPaths(QObject):
         if drawn is not None and 0 not in axes:
             painter.setClipping(False)  # the movie may lie in another box of the grid
             places = ends.reshape(-1, ends.shape[2])[:, axes]
-            self._paint_steps(painter, drawn.to_pixels(places).reshape(-1, 2, 2))
+            pixels = drawn.to_pixels(places).reshape(-1, 2, 2)
+            self._paint_steps_once(painter, "movie", pixels)
+
+    def _paint_steps_once(
+        self, painter: QPainter, place: str, ends: NDArray[np.float64]
+    ) -> None:
+        """Paint lines (k, 2, 2), from a picture where they lie as they did before.
+
+        500 long lines take some 40 ms, and the time slider moves none of them.
+        ``place``: "map" or "movie", which have a picture each.
+        """
+        overlay = self._overlay
+        ratio = overlay.devicePixelRatioF()
+        key = ends.tobytes(), overlay.is_on_light_canvas, overlay.size(), ratio
+        if self._pictures.get(place, (None,))[0] != key:
+            picture = QPixmap(overlay.size() * ratio)
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(Qt.GlobalColor.transparent)
+            on_picture = QPainter(picture)
+            on_picture.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self._paint_steps(on_picture, ends)
+            on_picture.end()
+            self._pictures[place] = key, picture
+        painter.drawPixmap(0, 0, self._pictures[place][1])
 
     def _paint_steps(self, painter: QPainter, ends: NDArray[np.float64]) -> None:
         """Paint lines (k, 2, 2) from pixel to pixel (x, y), with arrows along them."""
