@@ -3,13 +3,22 @@
 import numpy as np
 import pandas as pd
 import pytest
+from qtpy.QtGui import QColor
+from superqt.utils import qimage_to_array
 
-from approved import States
+from approved import States, describe
 from figure_texts import figure_lines
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import ACTIVE_STATES
 from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui.canvas import label_layout
+from napari_embedding_game.ui.canvas.frame import Frame, extent_without_outliers
+from napari_embedding_game.ui.canvas.layers import world_point_size
+from napari_embedding_game.ui.canvas.projection import CanvasProjection
+from napari_embedding_game.ui.controls.timeline import render_thumbnail
 from napari_embedding_game.ui.game_dock import PLOTS, SELECTION
+from napari_embedding_game.ui.pixels import paint_density, paint_discs
+from napari_embedding_game.ui.style import coloring
 from napari_embedding_game.ui.style.coloring import CLUSTER, STRETCH
 from napari_embedding_game.ui.style.form_widgets import FoldingSection
 from napari_embedding_game.ui.tasks.worker import count_running_workers
@@ -217,3 +226,78 @@ def test_widgets_are_those_approved(approve, dock, qtbot, viewer, session, click
     qtbot.settle()
     states.add("names", widget_lines(names))
     approve("widgets", states.lines)
+
+
+def test_what_the_window_computes_is_as_approved(approve, dataset):
+    """Pixels, frames, places of names and colours, without a window."""
+    lines, rng = [], np.random.default_rng(0)
+    y = rng.random((60, 2)).astype(np.float32)
+    groups = np.arange(60) % 4 - 1
+
+    def tell(name, value):
+        lines.append(f"{name}: {describe(value)}")
+
+    tell("groups", label_layout.groups_and_their_rows(groups))
+    _, rows_by_group = label_layout.groups_and_their_rows(groups)
+    tell("centers", label_layout.centers_and_radii(y, rows_by_group))
+    radii, halves = np.array([1.0, 12, 20, 60, 200]), np.full(5, 10.0)
+    tell("offsets", label_layout.label_offsets(radii, halves))
+    places = np.array([[0.0, 0], [8, 3], [100, 5], [104, 90], [0, 0]])
+    sizes = np.column_stack([halves, 3 * halves])
+    zooms = label_layout.zooms_without_overlap(places, sizes)
+    tell("zooms", zooms)
+    tell("opacities", label_layout.label_opacities(np.array([0, 0.5, 0.9, 1, 4])))
+    colors = np.column_stack([y, y])
+    pixels = ((24.0, 2.0), (30.0, 1.0))
+    discs = y, np.full(60, 0.1, np.float32), colors, pixels, (32, 40)
+    tell("discs", paint_discs(*discs).view(np.uint8))
+    some = paint_discs(*discs, rows=np.arange(5), opacity=0.5)
+    tell("some discs", some.view(np.uint8))
+    many = np.repeat(y, 40, axis=0), np.repeat(colors, 40, axis=0)
+    pixels = ((7.0, 0.0), (9.0, 0.0))
+    dense = paint_density(*many, pixels, (8, 10), opacity=0.9)
+    tell("density", dense.view(np.uint8))
+    above = np.arange(len(many[0])) % 7 == 0
+    dense = paint_density(*many, pixels, (8, 10), above=above)
+    tell("density above", dense.view(np.uint8))
+    tell("extent", extent_without_outliers(np.append(y[:, 0], [30, -20])))
+    frame = Frame([np.array([[0, 0], [100.0, 50]])], 2)
+    for number, factor in enumerate((1.0, 3.0, 1.0, 0.2)):
+        frame.follow_extent(factor * y, is_immediate=number == 3)
+        tell("frame", (frame.unit, frame.scale, frame.corners, frame.origin))
+        tell("in the world", frame.to_world(y))
+    boxes = ([[10, 60], [50, 90.0]], [[0, 200.0], [50, 900]], [[-9, -9.0], [-1, -1]])
+    tell("overlaps", [bool(frame.overlaps_box(np.array(one))) for one in boxes])
+    flat = CanvasProjection(
+        np.array([[2.0, 0, 5], [0, -3, 7], [0, 0, 1]]), (0, 0, 9, 9)
+    )
+    space = CanvasProjection(
+        np.array([[2.0, 0, 1, 5], [0, -3, 0, 7], [0, 0.1, 0.1, 4]]),
+        (0, 0, 90, 90),
+        np.array([0.0, 0.7, 0.7]),
+    )
+    solid = np.column_stack([y, y[:, :1]])
+    for name, projection, at in (("flat", flat, y), ("space", space, solid)):
+        seen = projection.to_pixels(at)
+        tell(f"{name} pixels", seen)
+        tell(f"{name} back", projection.position_at_pixel(seen[0], at[0]))
+        tell(f"{name} inside", projection.contains(seen).astype(int))
+        tell(f"{name} size", projection.pixels_per_unit_at(at[:4]))
+        tell(f"{name} scale", projection.pixels_per_unit)
+    numbers_ = np.append(np.arange(50.0), [np.nan, np.inf, 900])
+    for limits in (None, (3.0, 20.0)):
+        tell("numbers", coloring.color_by_values(numbers_, limits))
+        tell("changes", coloring.color_by_changes(numbers_[:51] - 9, limits))
+    tell("choices", coloring.list_color_choices(dataset))
+    tell("levels", coloring.informative_metadata_columns(dataset))
+    tell("composition", coloring.composition_columns(dataset))
+    for choice in ("kind", "donor", "counts", "x", "a"):
+        tell(choice, coloring.color_by_column_or_feature(choice, dataset))
+    for values in ([], [3.0], [0.0, 0, 0, 5], [-2.0, np.nan, 8]):
+        limits = coloring.percentile_limits(np.array(values, float))
+        tell(f"limits of {values}", (limits, coloring.value_extent(np.array(values))))
+    thumbnail = render_thumbnail(y, QColor("#112233"), QColor("#ffeedd"))
+    tell("thumbnail", qimage_to_array(thumbnail))
+    for n in (1, 100, 2_638, 70_000, 10**6, 10**7):
+        tell(f"size of {n}", world_point_size(n))
+    approve("computed", lines)
