@@ -54,7 +54,9 @@ from purposes import Purposes
 
 MAX_END = 300.0
 """Seconds until nothing is left of closed docks: loops may be compiled first."""
-STALL_SECONDS = 60.0
+STALL_SECONDS, STALL_CLOCK = 60.0, 900.0
+"""Seconds of the processor without an answer that are too many; by the clock more, as
+a busy machine gives a process little."""
 MAX_IN_GRID = 12
 SAMPLES = ("Handwritten", "Blood cells", "Nuclei of")
 TYPED = ("", "0", "7", "-3", "1e9", "abc", "CD3", "0.01", "%s", "30")
@@ -95,7 +97,7 @@ class RandomUser(Purposes):
         self.folder = folder
         self.done: list[str] = []
         self.errors: list[str] = []
-        self.alive = time.monotonic()
+        self.alive, self.used = time.monotonic(), time.process_time()
         self.is_over = threading.Event()
         self._listen()
         self.files = make_files(folder, seed)
@@ -184,7 +186,8 @@ class RandomUser(Purposes):
 
     def _watch(self) -> None:
         while not self.is_over.wait(1):
-            if time.monotonic() - self.alive > STALL_SECONDS:
+            is_late = time.monotonic() - self.alive > STALL_CLOCK
+            if is_late or time.process_time() - self.used > STALL_SECONDS:
                 self._give_up()
 
     def _give_up(self) -> None:
@@ -234,7 +237,7 @@ class RandomUser(Purposes):
             if time.monotonic() >= end:
                 break
             time.sleep(0.005)
-        self.alive = time.monotonic()
+        self.alive, self.used = time.monotonic(), time.process_time()
 
     def note(self, text: str) -> None:
         """Remember what is done, for who has to find out."""

@@ -183,7 +183,7 @@ def _make_parser() -> argparse.ArgumentParser:
     page.add_argument("--columns", nargs="+", metavar="COLUMN",
                       help="Of obs, to colour by; groups first.")  # fmt: skip
     page.add_argument("--genes", nargs="+", metavar="GENE",
-                      help="Genes to colour by (default: markers).")  # fmt: skip
+                      help="Genes to colour by (default: all that fit).")  # fmt: skip
     words = "Compute anew what a paper reports: tables, a figure and a JSON file."
     command.add_arguments(
         add_command("reproduce", command.run_reproduce_command, words)
