@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.column_names import Role, is_sample_name
 from napari_embedding_game.data.columns import is_position_name, split_camel_case
 from napari_embedding_game.data.roles import LEVELS, MAX_GROUPS
-from napari_embedding_game.data.tissue import Tissue, Unit
+from napari_embedding_game.data.tissue import Tissue, Unit, to_tissue_positions
 
 _AXES: tuple[tuple[str, str, Unit], ...] = (
     ("(?-i:@_centroid)", "x y z", "µm"),  # Xenium; X_centroid of MCMICRO is in pixels
@@ -160,8 +160,7 @@ def _read_positions(table: pd.DataFrame, axes: _Axes) -> NDArray[np.float32] | N
     positions = values.to_numpy(np.float64, na_value=np.nan) * axes.factor
     if positions.shape[1] == 3 and not _differ(positions[:, 2]):
         positions = positions[:, :2]
-    positions[~np.isfinite(positions).all(axis=1)] = np.nan
-    return positions.astype(np.float32) if _differ(positions) else None
+    return to_tissue_positions(positions) if _differ(positions) else None
 
 
 def _are_equal(one: NDArray[np.float32] | None, other: NDArray[np.float32]) -> bool:

@@ -107,7 +107,7 @@ def tissue() -> Dataset:
     others = np.tile(rng.gamma(0.5, 1.0, _N_OTHER_GENES), (len(_TYPES), 1))
     depth = rng.lognormal(0.0, 0.3, (_N_CELLS, 1))
     counts = rng.poisson(np.hstack([rates, others])[kind] * depth)
-    columns = {
+    columns: dict[str, tuple[NDArray[np.intp], list[str]]] = {
         "cell_type": (kind, [*_TYPES]),
         "domain": (domain, [*_DOMAINS]),
         "section": (section, ["section A", "section B"]),

@@ -72,6 +72,13 @@ class Tissue:
         return replace(self, positions=self.positions[rows])
 
 
+def to_tissue_positions(values: Any) -> NDArray[np.float32]:
+    """Return positions (N, 2 or 3) as float32; NaN in all axes if one is not finite."""
+    positions = np.array(values, dtype=np.float32, order="C")
+    positions[~np.isfinite(positions).all(axis=1)] = np.nan
+    return positions
+
+
 def tissue_text(tissue: Tissue) -> str:
     """Return a sentence as "Tissue: x, y in pixels, sections by slice, 2 pictures."."""
     n_known = int(np.isfinite(tissue.positions[:, 0]).sum())
