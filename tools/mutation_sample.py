@@ -512,7 +512,8 @@ class CoverageMap:
     def choose_tests(self, tree: Path, change: Change, times: int = 1) -> list[str]:
         """Return the tests for a change: of the module's own file, then of all others.
 
-        First those that execute most lines of the module in their time.
+        As its own count the files of approved texts, which look at all there is.  First
+        come those that execute most lines of the module in their time.
         They execute the line, else its function, else functions that mention it.  What
         is executed on import has those of functions that mention the name that the line
         defines, else of the whole module.
@@ -537,7 +538,7 @@ class CoverageMap:
         own = f"test_{Path(change.path).stem}.py"
 
         def is_own(test: str) -> bool:
-            return test.split("::")[0].endswith(own)
+            return test.split("::")[0].endswith((own, "test_approved.py"))
 
         if not tests:
             return find_test_files(tree, change.path)
