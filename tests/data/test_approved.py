@@ -289,6 +289,11 @@ def test_files_are_written_as_approved(approve, tmp_path):
             path = tmp_path / name
             frame = pd.read_csv(path) if name.endswith("csv") else pd.read_parquet(path)
             lines += value_lines(name, frame, tmp_path)
+    data = worlds.read(tmp_path / "cells.h5ad", space="X", missing="drop")
+    stated = ReadOptions(roles={"depth": "groups"}, gene_kind="values")
+    stated = data.with_roles_and_gene_kind(stated)
+    lines += [f"== stated {stated.read_options}", f"{dict(stated.roles)}"]
+    lines += value_lines("obs", stated.obs, tmp_path)
     objects = worlds.measure(*worlds.field(0))
     lines += ["== objects", *dataset_lines(objects, tmp_path)]
     texts = [one for one in lines if "version" not in one]

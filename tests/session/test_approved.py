@@ -95,6 +95,7 @@ class Diary:
         for mark in session.timeline.marks:
             origin = re.sub(r", \d\d:\d\d", "", mark.origin)
             told = f"{mark.title!r} {mark.kind} {mark.parent} {origin}"
+            told += f", iteration {mark.snapshot.iteration}"
             yield f"mark {mark.number} {told}"
         state = session.timeline.state
         yield f"  head {state.head}, on show {state.shown}"
@@ -119,11 +120,14 @@ def test_a_day_goes_as_approved(desk, approve):
     do("the data are there", lambda: None)
     do("nothing to go on from", lambda: session.continue_run())
     do("nothing to hold", lambda: hand.hold_points([1]))
-    do("a step", lambda: frames_to(session, until=10) and None)
+    frames = []
+    do("a step", lambda: frames.append(frames_to(session, until=10)))
     do("stronger", lambda: setattr(session.settings, "repulsion", 900.0))
     do("other neighbours", lambda: setattr(session.settings, "n_neighbors", 30))
     do("as before", lambda: setattr(session.settings, "n_neighbors", 15))
+    late = next(frames[0])
     do("pause", session.pause)
+    do("a frame that comes late", lambda: session.receive_frame(session.run, late))
     do("resume", session.resume)
     do("a cluster is taken", lambda: hand.begin_cluster_drag(1))
     do("and dragged", lambda: hand.drag_by(np.array([1.0, 2.0])))

@@ -30,7 +30,6 @@ from napari_embedding_game.ui.widgets.teach import TeachWidget
 from widget_texts import layer_lines, widget_lines
 from worlds import drawn, field, raw_counts, rows
 
-
 LATER = re.compile("Saved automatically|FirmnessStrip")
 """What comes on show in its own time."""
 
