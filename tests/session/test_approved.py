@@ -135,6 +135,7 @@ def test_a_day_goes_as_approved(desk, approve):
     do("a landmark is taken", lambda: hand.begin_landmark_drag(2))
     do("one that is not there", lambda: hand.begin_landmark_drag(99))
     do("and let go", hand.end_drag)
+    do("a cluster that is gone", lambda: hand.begin_cluster_drag(99))
     do("stop", session.stop)
     do("goes on", lambda: play(session, session.continue_run("on")) and None)
     do("from the start", lambda: play(session) and None)
@@ -188,6 +189,7 @@ def test_a_day_goes_as_approved(desk, approve):
     do("played", lambda: play(session) and None)
     do("named there", lambda: book.rename(book.clusters[0].id, "there"))
     do("back", lambda: desk.maps.open(""))
+    do("a cluster that is gone", lambda: session.move_cluster(99, np.ones(2)))
     do(
         "moved",
         lambda: (
