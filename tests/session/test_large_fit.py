@@ -180,8 +180,6 @@ def cluster():
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as workers:
-        for nanny in workers.workers.values():  # another would import all once more
-            nanny.auto_restart = False
         yield workers
 
 
