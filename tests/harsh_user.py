@@ -110,6 +110,12 @@ class HarshUser(RandomUser):
         self.rest(0.2)
         self.window.resize(1100, 760)
 
+    def use_canvas(self) -> None:
+        """Use the canvas, unless the docks leave it no pixel: vispy divides by that."""
+        canvas = self._canvas()
+        if canvas.width() > 0 and canvas.height() > 0:
+            super().use_canvas()
+
     def change_theme(self) -> None:
         """Choose another theme, or another size of letters."""
         theme, size = self.rng.choice(THEMES), self.rng.choice([6, 10, 18])
