@@ -319,18 +319,6 @@ class Person:
         QTest.mouseMove(self.canvas, self._pixel(self._world(row)))
         settle()
 
-    def trace(self, pixels: np.ndarray) -> None:
-        """Drag the mouse over the canvas through pixels (x, y)."""
-        first, *others = [QPoint(*x) for x in np.round(pixels).astype(int).tolist()]
-        self._count()
-        QTest.mouseMove(self.canvas, first)
-        QTest.mousePress(self.canvas, LEFT, pos=first)
-        for pixel in others:
-            QTest.mouseMove(self.canvas, pixel)
-            until(lambda: False, 0.02)  # vispy drops a move within 10 ms of another
-        QTest.mouseRelease(self.canvas, LEFT, pos=pixel)
-        settle()
-
     def click_point(self, row: int) -> None:
         """Click on a point of the map."""
         chosen = self.session.selection

@@ -268,7 +268,7 @@ def purest(person: Person, column: str) -> int:
 
 
 def tissue(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
-    """Select cells in tissue, and find them on the map."""
+    """Show cells in tissue beside their map, and the map of each section."""
     person.open_sample("Simulated tissue (20,000 cells)")
     person.run()
     person.set_clusters(8)
@@ -276,29 +276,7 @@ def tissue(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     judge(person)
     person.look_away()
     shoot("tissue_both")
-    cells = person.session.dataset.obs
-    rows = np.flatnonzero(
-        (cells["domain"] == "follicle") & (cells["section"] == "section A")
-    )
-    places = person.session.view.tissue.positions
-    first = rows[places[rows, 0].argmin()]
-    reach = 250.0  # micrometres: a follicle is less wide
-    near = rows[np.hypot(*(places[rows] - places[first]).T) < reach]
-    turns = np.linspace(0, 2 * np.pi, 30)
-    ring = np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    middle, radius = (
-        np.median(places[near], axis=0),
-        0.6 * np.ptp(places[near], axis=0).max(),
-    )
-    drawn = person.dock.controller.scene.tissue_layers.projection()
-    person.press(person.dock.selection_controls.lasso_button)
-    person.trace(drawn.to_pixels(middle + radius * ring))
-    person.press(person.dock.selection_controls.lasso_button)
-    person.look_inside()
-    person.look_away()
-    shoot("tissue_lasso")
-    person.press_escape()
-    person.split_by("domain")
+    person.split_by("section")
     shoot("tissue_split")
 
 
