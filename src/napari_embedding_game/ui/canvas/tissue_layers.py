@@ -96,6 +96,9 @@ class TissueLayers:
         n_points, n_axes = layout.positions.shape
         shape = n_points, min(n_axes, self._viewer.dims.ndisplay)
         is_kept = self.points is not None and self.points.data.shape == shape
+        is_kept &= (
+            self._layout is None or self._layout.tissue.unit == layout.tissue.unit
+        )
         is_moved = not is_kept or layout is not self._layout
         if is_moved:
             world, is_known = self._to_world(layout, shape[1])
