@@ -126,7 +126,8 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     np.testing.assert_array_equal(by_kind.rgba[0], [1, 0, 0, 1])
     codes = by_kind.find_levels().codes
     assert codes.tolist() == [0] * 10 + [-1] * 10 + [1] * 20
-    batches = pd.DataFrame({"batch": np.arange(40) % 3}, dataset.obs.index)
+    batch = pd.Categorical(np.arange(40) % 3)
+    batches = pd.DataFrame({"batch": batch}, dataset.obs.index)
     whole, rows = worlds.rows(np.eye(40), obs=batches), np.arange(40) % 3 > 0
     of_part, of_whole = (
         color_by_column_or_feature("batch", x) for x in (whole.subset(rows), whole)

@@ -28,8 +28,6 @@ from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
 MAX_COLUMNS = 12
-MAX_NUMBERED = 30
-"""Most different integers of a column that counts as groups, not as measurements."""
 MIN_DIGITS, MAX_DIGITS = 3, 17
 """Digits of numbers in a text; 17 digits distinguish any two floats."""
 
@@ -146,8 +144,7 @@ def compose_by_level(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
 def to_levels(values: pd.Series) -> pd.Series:
     """Return a column as categories of text; measurements are binned into quarters.
 
-    Numbers that count as groups (see :func:`is_continuous`) are not binned.  Equal
-    numbers are one category.  Missing values are a category of their own, the last.
+    Missing values are a category of their own, the last.
     """
     levels = to_text_levels(
         _cut_into_quarters(values) if is_continuous(values) else values
@@ -160,19 +157,12 @@ def to_levels(values: pd.Series) -> pd.Series:
 
 
 def is_continuous(values: pd.Series) -> bool:
-    """Return whether a column holds measurements rather than groups.
+    """Return whether a column holds measurements: numbers are no groups.
 
-    A numeric column does if it has a fraction, or more than ``MAX_NUMBERED`` different
-    values.  So few integers, such as cluster numbers, are groups.
+    Numbers that group rows are categories since the column was read, see
+    :mod:`~.data.roles`.
     """
-    if values.dtype.kind not in "iuf":
-        return False
-    # The first of very many rows nearly always suffice.
-    for part in (values.iloc[:1000], values):
-        filled = part.dropna().astype(float)  # other types have no remainder
-        if (filled % 1 != 0).any() or part.nunique() > MAX_NUMBERED:
-            return True
-    return False
+    return values.dtype.kind in "iuf"
 
 
 def _cut_into_quarters(values: pd.Series) -> pd.Series:

@@ -23,6 +23,7 @@ from napari_embedding_game.data.formats.tables import result_from_frame
 from napari_embedding_game.data.images import channels as of_image
 from napari_embedding_game.data.images.channels import Channels, Span
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
+from napari_embedding_game.data.roles import convert_columns_by_role
 from napari_embedding_game.data.stages import Stage, Stages
 
 Group = Literal["shape", "intensity", "texture", "neighbours"]
@@ -184,6 +185,7 @@ def dataset_from_measures(
     dataset = result_from_frame(table, f"The table of '{name}'", name, options).dataset
     obs = table.drop(columns=list(chosen))
     if metadata is not None:
+        metadata, _ = convert_columns_by_role(metadata, {}, name)
         obs = pd.concat([metadata.set_axis(obs.index), obs], axis="columns")
     obs = obs.set_axis(dataset.source_obs_names)
     tissue = dataset.source_tissue

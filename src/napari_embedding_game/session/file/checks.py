@@ -102,7 +102,7 @@ def _validate_names(clusters: ClusterState) -> None:
     names, edits = clusters.names, (*clusters.done, *clusters.undone)
     _expect(0 <= clusters.n_statements < MAX_IDS, "its annotation")
     for own, ids in ((names.own, names.ids), *((x.own, x.ids) for x in edits)):
-        used = set(np.unique(own.numbers).tolist()) - {UNSAID}
+        used = set(np.flatnonzero(np.bincount(own.numbers)).tolist()) - {UNSAID}
         is_right = used <= own.keys.keys() and all(0 < n < MAX_IDS for n in own.keys)
         is_right &= set(own.keys.values()) - {REMOVAL} <= own.groups.keys()
         is_right &= all(key == group.key for key, group in own.groups.items())

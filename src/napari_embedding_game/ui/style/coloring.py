@@ -407,9 +407,7 @@ def composition_columns(dataset: Dataset) -> list[str]:
 
     def is_no_kind(name: str) -> bool:
         """Return whether a column's name or values do not stand for kinds of cells."""
-        return not is_cell_type_name(name) or is_continuous(
-            dataset.obs[name].head(1000)
-        )
+        return not is_cell_type_name(name) or is_continuous(dataset.obs[name])
 
     return sorted(columns, key=is_no_kind)
 
