@@ -140,8 +140,9 @@ class ClusterState:
         if n_statements != self.n_statements:
             state = replace(state, n_statements=n_statements)
         if not others.equals(self.names.others):
-            state = state._with_names(replace(self.names, others=others))
-        return state
+            return state._with_names(replace(self.names, others=others))
+        # A file may lack the id of a group.
+        return state._with_names(self.names) if self.names.keys_without_id else state
 
     def undo(self) -> ClusterState:
         """Return the state before its last edit; itself where there is no edit."""

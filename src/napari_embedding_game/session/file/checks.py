@@ -109,7 +109,6 @@ def _validate_names(clusters: ClusterState) -> None:
         is_right &= len(set(ids.values())) == len(ids)
         is_right &= all(0 <= number < MAX_IDS for number in ids.values())
         _expect(is_right, "its annotation")
-    _expect(not names.keys_without_id, "its annotation")
 
 
 def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
