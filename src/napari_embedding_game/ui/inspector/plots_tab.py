@@ -95,7 +95,6 @@ class PlotsTab(QWidget):
         self.larger_button.setCheckable(True)
         self.larger_button.toggled.connect(self.set_in_window)
         self.tabs = frameless_tabs()
-        self.tabs.tabBar().setElideMode(Qt.TextElideMode.ElideNone)  # five fit closely
         self.tabs.addTab(self.volcano, "Volcano")
         self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
