@@ -9,9 +9,18 @@ from qtpy.QtWidgets import QDockWidget, QToolButton, QWidget
 from napari_embedding_game.ui.compat import find_main_window
 
 TEXTS = {
-    False: ("Larger map", "Hides all other panels of the window."),
-    True: ("All panels", "Shows the other panels of the window again."),
+    False: (
+        "\N{NORTH EAST AND SOUTH WEST ARROW}",
+        "Larger map",
+        "Hides all other panels.",
+    ),
+    True: (
+        "\N{NORTH WEST AND SOUTH EAST ARROW}",
+        "All panels",
+        "Shows the others again.",
+    ),
 }
+"""Sign, name and help by whether the map is larger; a strip on the map is narrow."""
 
 
 class LargerMap(QToolButton):
@@ -40,11 +49,12 @@ class LargerMap(QToolButton):
     def _on_button_toggled(self, is_larger: bool) -> None:
         """Show the docks hidden before; for ``is_larger`` hide the other visible docks.
 
-        Floating docks and the dock of the kept widget stay.  Also set text and tooltip.
+        Floating docks and the dock of the kept widget stay.  Also set sign and tooltip.
         """
-        text, tip = TEXTS[is_larger]
-        self.setText(text)
-        self.setToolTip(tip)
+        sign, name, tip = TEXTS[is_larger]
+        self.setText(sign)
+        self.setAccessibleName(name)
+        self.setToolTip(f"{name}. {tip}")
         for dock in filter(isalive, self._hidden):  # skip docks that are deleted
             dock.show()
         self._hidden = []

@@ -14,8 +14,8 @@ from napari_embedding_game.ui.style.layouts import vertical_box
 
 EDGE = 6
 """Pixels between the strip and the edges of the map's box."""
-MAX_PART = 0.8
-"""Part of the width and the height of the map's box that the strip takes at most."""
+MAX_HEIGHT = 0.8
+"""Part of the height of the map's box that the strip takes at most."""
 
 
 class ToolStrip(QWidget):
@@ -57,8 +57,8 @@ class ToolStrip(QWidget):
         if projection is not None and is_shown:
             x, y, width, height = projection.canvas_box
             self.adjustSize()
-            is_shown = self.width() < MAX_PART * width
-            is_shown &= self.height() < MAX_PART * height
+            is_shown = self.width() <= width - 2 * EDGE
+            is_shown &= self.height() < MAX_HEIGHT * height
             self.move(round(x) + EDGE, round(y + height) - self.height() - EDGE)
         self.setVisible(is_shown)
         self.raise_()

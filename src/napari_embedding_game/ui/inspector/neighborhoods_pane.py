@@ -59,12 +59,12 @@ class NeighborhoodsPane(PlotPane):
         self._groups: PlotGroups | None = None
         self.result: Neighborhoods | None = None
         tip = "Whose neighbours are counted: clusters, or groups of a column."
-        self.grouping = ChoiceBox(tip, self.compare_groups, n_letters=5)
+        self.grouping = ChoiceBox(tip, self.compare_groups, n_letters=7)
         tip = "Around which cells: those of each group, or the selected ones."
         self.around = ChoiceBox(tip, self.compare_groups, n_letters=5)
         self.around.set_choices((x, x) for x in (EACH, SELECTION))
         tip = "How many of the nearest cells in the same section are neighbours."
-        self.k = ChoiceBox(tip, self.compare_groups, n_letters=5)
+        self.k = ChoiceBox(tip, self.compare_groups, n_letters=4)
         self.k.set_choices((f"k = {k}", k) for k in K)
         boxes = self.grouping, self.around, self.k
         self.head.addLayout(horizontal_box(*boxes, stretched=(self.grouping,)))

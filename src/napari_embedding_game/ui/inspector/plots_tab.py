@@ -123,9 +123,6 @@ class PlotsTab(QWidget):
         dataset = self._session.dataset
         has_tissue = dataset is not None and dataset.tissue is not None
         self.tabs.setTabVisible(self.tabs.indexOf(self.neighborhoods), has_tissue)
-        # Five titles widen the dock, because a title that is cut tells little.
-        modes = Qt.TextElideMode
-        self.tabs.setElideMode(modes.ElideNone if has_tissue else modes.ElideRight)
 
     def set_in_window(self, is_in_window: bool) -> None:
         """Move the plots into a window of their own, or back into the tab."""

@@ -120,7 +120,7 @@ QStackedWidget, QScrollArea {{ padding: 0px; }}
 QTabBar {{ background: transparent; border: none; padding: 0px; }}
 QTabBar::tab {{
   background: transparent; color: {dim}; border: none; border-radius: 0px;
-  border-bottom: 2px solid transparent; padding: 4px 4px;
+  border-bottom: 2px solid transparent; padding: 4px 3px;
 }}
 QTabBar::tab:hover, QTabBar::tab:selected {{ background: transparent; color: {text}; }}
 QTabBar::tab:selected {{ border-bottom: 2px solid {accent}; }}
