@@ -74,7 +74,7 @@ class SelectionControls(QWidget):
         self.message, self.tool_hint = TextLabel(), TextLabel()
         self.by_hand = TextLabel()
         look = session.look
-        self.shown = ChoiceBox(SHOWN_TIP, partial(setattr, look, "show"), 13)
+        self.shown = ChoiceBox(SHOWN_TIP, partial(setattr, look, "show"), 10)
         self.shown.set_choices((name.capitalize(), name) for name in get_args(Shown))
         self.shown.setAccessibleName("Show")
         self.lasso_button.setCheckable(True)
