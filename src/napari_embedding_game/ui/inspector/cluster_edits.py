@@ -124,14 +124,15 @@ class ClusterEdits(QWidget):
     def _update_undo_actions(self) -> None:
         """Show which edits can be undone and redone, and update the other actions."""
         steps = self._clusters.undo_label, self._clusters.redo_label
-        for action, label in zip((self.undo, self.redo), steps, strict=True):
-            action.setText(escape_ampersands(wrap_button_text(label, MAX_LETTERS)))
+        texts = [escape_ampersands(wrap_button_text(x, MAX_LETTERS)) for x in steps]
+        actions = self.undo, self.redo
+        for action, label, text in zip(actions, steps, texts, strict=True):
+            action.setText(text)
             action.setToolTip(
                 escape_tooltip(f"{label} ({action.shortcut().toString()})")
             )
             action.setVisible(bool(label))
-        if steps[0]:  # an action without a text has its icon's
-            self.undo.setIconText(f"↶  {self.undo.text()}")
+        self.undo.setIconText(f"↶  {texts[0]}")
         self.redo.setIconText("↷  Redo")
         for button in (self.undo_button, self.redo_button):
             button.setVisible(button.defaultAction().isVisible())

@@ -36,23 +36,23 @@ IN_WINDOW = "The plots are in a window of their own. Close it to have them here.
 WINDOW = 1000, 850
 """Width and height of that window in pixels."""
 CONDITIONS_TIP = (
-    "What differs between two conditions: genes, inside the selection, or how much of "
-    "each sample a cluster makes up."
+    "What differs between two conditions: inside the selection, or in how much of each "
+    "sample a cluster makes up."
 )
 SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
 
 
 class ConditionPlots(QWidget):
-    """Plots of two conditions: genes inside the selection, or shares of clusters."""
+    """Plots of two conditions: inside the selection, or shares of clusters."""
 
-    def __init__(self, genes: VolcanoPane, shares: SharesPane) -> None:
+    def __init__(self, differences: VolcanoPane, shares: SharesPane) -> None:
         super().__init__()
         self._pages = QStackedWidget()
-        for pane in (genes, shares):
+        for pane in (differences, shares):
             self._pages.addWidget(pane)
         self.choice = ChoiceBox(CONDITIONS_TIP, self._pages.setCurrentWidget)
         self.choice.set_choices(
-            (("Genes in the selection", genes), ("Shares of clusters", shares))
+            (("Inside the selection", differences), ("Shares of clusters", shares))
         )
         self.choice.setAccessibleName("What is compared")
         self.setLayout(vertical_box(self.choice, self._pages, margins=(0, 4, 0, 0)))
