@@ -209,14 +209,14 @@ def test_ctrl_c_in_fit_keeps_the_map_of_that_moment(monkeypatch):
             raise KeyboardInterrupt
         return whole(self, look)
 
-    take = EmbeddingGame._store_map
+    take = EmbeddingGame._store_fit
 
     def impatient(self, *given):
         signal.raise_signal(signal.SIGINT)  # once more, while the map is kept
         take(self, *given)
 
     monkeypatch.setattr(Run, "advance", interrupted)
-    monkeypatch.setattr(EmbeddingGame, "_store_map", impatient)
+    monkeypatch.setattr(EmbeddingGame, "_store_fit", impatient)
     model = game()
     with pytest.warns(EmbeddingWarning, match="Ended early, after 9 iterations"):
         model.fit(CLOUD)
