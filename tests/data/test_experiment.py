@@ -151,7 +151,7 @@ def test_folders_that_are_none_of_images_say_why(tmp_path):
     assert not has_image_pairs(tmp_path)
     with pytest.raises(DataError, match=r"1 image and 0 labels files.*_cp_masks"):
         find_image_pairs(tmp_path)
-    with pytest.raises(DataError, match="or with images and labels"):
+    with pytest.raises(DataError, match="or images and labels"):
         read(tmp_path)
     for ending in ("labels", "mask"):
         (tmp_path / f"a_{ending}.tif").touch()
