@@ -340,3 +340,82 @@ def test_the_readers_take_a_folder_of_images(plate, spaces, columns):
     assert "intensity_mean" in columns(folder)
     with pytest.raises(DataError, match="choose one of measures of plate"):
         read(folder, space="X_pca")
+
+
+def write_ome_zarr_plate(folder, fields, version):
+    """Write fields (image, labels) by well as an OME-Zarr plate of two channels."""
+    import zarr
+
+    def group(path, noted):
+        path.mkdir(parents=True, exist_ok=True)
+        if version == 2:
+            (path / ".zgroup").write_text('{"zarr_format": 2}')
+            (path / ".zattrs").write_text(json.dumps(noted))
+            return
+        noted = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": noted}}
+        (path / "zarr.json").write_text(json.dumps(noted))
+
+    def scales(path, pixels, axes, **more):
+        group(
+            path,
+            {
+                "multiscales": [
+                    {"axes": [{"name": x} for x in axes], "datasets": [{"path": "0"}]}
+                ],
+                **more,
+            },
+        )
+        array = zarr.create_array(
+            path / "0",
+            shape=pixels.shape,
+            dtype=pixels.dtype,
+            chunks=pixels.shape,
+            zarr_format=version,
+        )
+        array[:] = pixels
+
+    wells = [f"{well[0]}/{int(well[1:])}" for well in fields]
+    group(folder, {"plate": {"wells": [{"path": x} for x in wells]}})
+    for path, (image, labels) in zip(wells, fields.values(), strict=True):
+        well = folder / path
+        group(well, {"well": {"images": [{"path": "0"}]}})
+        pixels = np.stack([image, image.max() - image])[None, :, None]  # t, c, z, y, x
+        names = {"channels": [{"label": "DAPI"}, {"label": "GFP"}]}
+        scales(well / "0", pixels, "tczyx", omero=names)
+        group(well / "0/labels", {"labels": ["nuclei", "cells"]})
+        scales(well / "0/labels/nuclei", labels[None].astype(np.int32), "zyx")
+    return folder
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_plate_of_ome_zarr_is_measured_as_its_images_are(tmp_path, plate, version):
+    folder, fields = plate
+    path = write_ome_zarr_plate(tmp_path / "screen.ome.zarr", fields, version)
+    dataset, by_files = read(path), measured(folder).obs
+    wells = dataset.obs["well"].astype(str)
+    assert wells.value_counts().to_dict() == (
+        by_files["well"].astype(str).value_counts().to_dict()
+    )
+    values = column(dataset, "DAPI_mean") + column(dataset, "GFP_mean")
+    for well, (image, labels) in fields.items():
+        at = (wells == well).to_numpy()
+        ids = dataset.obs["label"][at].astype(int)
+        means = [image[labels == label].mean() for label in ids]
+        np.testing.assert_allclose(column(dataset, "DAPI_mean")[at], means, rtol=1e-5)
+        np.testing.assert_allclose(values[at], image.max(), rtol=1e-4)
+    assert any("cells" in note for note in dataset.notes)
+
+
+def test_a_plate_of_ome_zarr_that_cannot_be_measured_says_why(tmp_path, plate):
+    _, fields = plate
+    path = write_ome_zarr_plate(tmp_path / "screen.zarr", fields, 2)
+    for image in path.glob("*/*/0/labels/.zattrs"):
+        image.unlink()
+    with pytest.raises(DataError, match="plate without labels: segment"):
+        read(path)
+    (path / ".zattrs").write_text('{"plate": {"wells": [{"path": "../plate"}]}}')
+    with pytest.raises(DataError, match=r'path "\.\./plate", which is'):
+        read(path)
+    (path / ".zattrs").write_text('{"plate": {"wells": 3}}')
+    with pytest.raises(DataError, match="lists no wells"):
+        read(path)

@@ -225,7 +225,8 @@ def test_files_of_a_session_are_those_approved(desk, approve, tmp_path):
                 lines.append(f"  {numbers(array)}")
             else:
                 lines[-1] = name
-                lines += json_lines(json.loads(array.tobytes()))
+                text = re.sub("[0-9a-f]{32}", "KEY", array.tobytes().decode())
+                lines += json_lines(json.loads(text))
     opened, troubles = archive.open_session(path)
     again = Desk.restored(opened)
     lines += [f"troubles {troubles}", *Diary(again).lines()]

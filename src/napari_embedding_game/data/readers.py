@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -34,6 +33,7 @@ from napari_embedding_game.data.formats.tables import TABLES, read_table_in_stag
 from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.images.experiment import measure_folder_in_stages
 from napari_embedding_game.data.images.folder import PAIRING_HINT, has_image_pairs
+from napari_embedding_game.data.images.ome_zarr import is_plate, read_attributes
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stages
@@ -146,13 +146,7 @@ def holds_layers_or_images(path: Path) -> bool:
             with h5py.File(path) as file:
                 links = [file.get(x, getlink=True) for x in _PARTS_OF_TABLES]
                 return not any(isinstance(link, h5py.HardLink) for link in links)
-        for name in ("zarr.json", ".zattrs"):
-            if (path / name).is_file():
-                noted = json.loads((path / name).read_text(encoding="utf-8"))
-                # Newer versions of the formats nest their metadata.
-                for key in ("attributes", "ome"):
-                    noted = noted.get(key, noted) if isinstance(noted, dict) else {}
-                return not _KEYS_OF_IMAGES.isdisjoint(noted)
+        return not _KEYS_OF_IMAGES.isdisjoint(read_attributes(path))
     return False
 
 
@@ -192,11 +186,13 @@ def _find_reader(path: Path) -> _Reader:
 def _find_folder_reader(path: Path) -> _Reader | None:
     """Return the reader of a folder; None if no reader can read it, or it is no folder.
 
-    Tried in turn: .zarr; Visium, Xenium or a ``matrix.mtx``; pairs of images and
-    labels; .fcs files.
+    Tried in turn: a plate of OME-Zarr; other .zarr; Visium, Xenium or a
+    ``matrix.mtx``; pairs of images and labels; .fcs files.
     """
     if not path.is_dir():
         return None
+    if is_plate(path):
+        return measure_folder_in_stages
     if path.name.lower().endswith(FOLDER_ENDINGS) or is_zarr(path):
         return read_anndata_in_stages
     if find_converter(path):

@@ -39,6 +39,12 @@ from napari_embedding_game.data.images.measure import (
     dataset_from_measures,
     measure_picture,
 )
+from napari_embedding_game.data.images.ome_zarr import (
+    find_plate_pairs,
+    is_plate,
+    read_channel_names,
+    read_finest_pixels,
+)
 from napari_embedding_game.data.label_objects import (
     NO_OBJECT,
     Objects,
@@ -125,7 +131,7 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
     """
     yield Stage(f"Looking for images in {folder.name}")
     (pairs, lost), inspections, notes = (
-        find_image_pairs(folder),
+        find_plate_pairs(folder) if is_plate(folder) else find_image_pairs(folder),
         list[_Inspection](),
         [],
     )
@@ -272,13 +278,15 @@ def _inspect_image(pair: ImagePair) -> _Inspection:
 
 
 def _read_pixels(path: Path) -> NDArray[Any]:
-    """Read all pixels of an image file, without axes of length 1.
+    """Read all pixels of an image file or group, without axes of length 1.
 
-    Channels of a TIFF come first if the file names that axis. Raises DataError that
-    names the file if it is damaged, a time series, or no picture.
+    Channels of a TIFF or an OME-Zarr come first if the file names that axis. Raises
+    DataError that names the file if it is damaged, a time series, or no picture.
     """
     with wrap_read_errors(path, "an image"):
-        if path.suffix.lower() in (".tif", ".tiff"):
+        if path.is_dir():
+            pixels = read_finest_pixels(path)
+        elif path.suffix.lower() in (".tif", ".tiff"):
             import tifffile
 
             with tifffile.TiffFile(path) as file:
@@ -328,7 +336,10 @@ def _read_channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray
     """
     files = [_read_pixels(path) for path in pair.images]
     named = dict(zip(pair.channels, files, strict=False))
-    return channels_by_name(named if len(files) > 1 else files[0], shape)
+    if pair.images[0].is_dir() and files[0].shape[1:] == shape:
+        names = read_channel_names(pair.images[0])
+        named = dict(zip(names, files[0], strict=False)) if len(names) > 1 else {}
+    return channels_by_name(named if len(named) > 1 else files[0], shape)
 
 
 def _stack_images(
