@@ -11,14 +11,18 @@ another machine or another version of a library may round them otherwise.
 import difflib
 import re
 from dataclasses import fields, is_dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 MARKS = ("+++", "---")
 COMPUTED = re.compile(r"\[~ ([^]]*)\]")
 FOLDER = Path(__file__).parent / "approved"
+LIBRARIES = "anndata", "matplotlib", "numpy", "pandas"
+"""What shapes the texts: its newer versions write and paint a little otherwise."""
 
 
 def check(name, lines, is_approved=False):
@@ -36,7 +40,17 @@ def check(name, lines, is_approved=False):
         known, found, "approved", "found", n=2, lineterm=""
     )
     told = "\n".join(differing)
+    others = find_other_versions() if told else []
+    if others:
+        pytest.skip(f"approved with other versions: {', '.join(others)}")
     assert not told, f"if it is meant: pytest --approve\n{told}"
+
+
+def find_other_versions():
+    """Return the libraries that shape the texts and have other versions than pinned."""
+    lines = (FOLDER.parents[1] / "constraints.txt").read_text(encoding="utf-8").split()
+    pinned = dict(line.split("==") for line in lines if "==" in line)
+    return [name for name in LIBRARIES if version(name) != pinned[name]]
 
 
 def _are_alike(known, found):

@@ -157,8 +157,9 @@ def mudata(tmp_path, counts):
     obs = pd.DataFrame({"rna:n": 1.0, "donor": ["d", "e"] * (N // 2)}, index=names)
     path = tmp_path / "cells.h5mu"
     with h5py.File(path, "w") as file:
-        write_elem(file, "mod/prot", proteins)
-        write_elem(file, "mod/rna", genes)
+        modalities = file.create_group("mod")
+        write_elem(modalities, "prot", proteins)
+        write_elem(modalities, "rna", genes)
         write_elem(file, "obs", obs)
         factors = np.arange(5.0 * N).reshape(N, 5) ** 1.5
         write_elem(file, "obsm", {"X_mofa": factors, "rna": np.ones(N, bool)})

@@ -185,7 +185,7 @@ def test_a_table_with_gaps_and_texts_is_read_in_any_order(tmp_path):
     frame.to_csv(tmp_path / "nuclei.csv", index=False)
     dataset = read(tmp_path / "nuclei.csv")
     assert dataset.var_names == ("area", "mean")
-    expected = frame[["Location_Center_X", "Location_Center_Y"]].to_numpy()
+    expected = frame[["Location_Center_X", "Location_Center_Y"]].to_numpy(copy=True)
     expected[np.isnan(expected[:, 0])] = np.nan
     np.testing.assert_allclose(dataset.tissue.positions, expected, rtol=1e-6)
     assert dataset.tissue.section_column == "ImageNumber"
