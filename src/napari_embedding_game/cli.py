@@ -550,7 +550,7 @@ def _replay_session(options: Options) -> int:
 
 
 def _write_notebook(options: Options) -> int:
-    """Write the map of a session file as code, print the files, and return 0.
+    """Write code that makes the map of a session file, print its paths, return 0.
 
     Raises DataError: the session or the data of its map cannot be read, or the output
     cannot be written.

@@ -184,7 +184,7 @@ def _text_among_numbers_message(
 
 
 def is_id_or_group_column(name: object, values: NDArray[np.float64]) -> bool:
-    """Return whether all values are whole numbers under a name such as ``cell_id``.
+    """Return whether a column is named as ``cell_id`` is and has whole numbers only.
 
     Missing and infinite values are ignored.
     """

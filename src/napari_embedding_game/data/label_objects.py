@@ -62,7 +62,7 @@ class Objects:
         return np.asarray((self.box_corners.sum(axis=1) - 1) / 2)
 
     def contains_along_axes(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Return whether a pixel (ndim,) is in each box along each axis: (N, ndim)."""
+        """Return which boxes contain a pixel (ndim,) along its axes: (N, ndim)."""
         near = np.round(pixels)
         return np.asarray(
             (self.box_corners[:, 0] <= near) & (near < self.box_corners[:, 1])

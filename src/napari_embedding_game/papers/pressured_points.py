@@ -125,7 +125,7 @@ class LiftedEnergy:
     def set_pressured_heights(
         self, x: Points, free: Mask
     ) -> tuple[float, Points, Mask]:
-        """Give heights to newly pressured points; set points no longer pressured to 0.
+        """Give heights to newly pressured points, and height 0 to those that are free.
 
         Points that stay pressured keep their heights.  ``x`` (N, d + 1): points and
         heights, not changed; ``free`` (N,): the points pressured so far.

@@ -66,7 +66,7 @@ def minimize_and_release_stuck_points(
 def _prepare_layouts(
     descend: Callable[..., Iterator[Step]], problem: Problem, settings: Settings
 ) -> Layouts:
-    """Return the layouts of a minimiser for a problem, with the objective.
+    """Return an iterator of a minimiser's layouts for a problem, with the objective.
 
     ``descend``: the minimiser.  Without ``settings.max_iter`` the minimiser's own limit
     holds.  InputError: the settings are invalid, or the points too many.

@@ -67,10 +67,10 @@ def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
 
 
 def dataset_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | None:
-    """Return the dataset and the settings of the map on show.
+    """Return the dataset and the settings of the map on show, or None.
 
-    None where there is no record of the map, or where the data have no rows: distances,
-    or data that were not read again.
+    None if the map has no record, or the data have no columns: of distances, or of data
+    that were not read again.
     """
     dataset, settings = session.dataset, session.map_settings
     is_given = settings.metric == "precomputed"  # distances, and no rows to compare

@@ -88,14 +88,14 @@ class Tracks:
         return self._distances_from(np.where(first == every, -1, first))
 
     def _distances_from(self, others: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the distance of each row from another row, (n,); NaN for -1."""
+        """Return the distance of row i from row ``others[i]``, (n,); NaN for -1."""
         if self.positions is None:
             return np.full(len(others), np.nan)
         steps = np.linalg.norm(self.positions - self.positions[others], axis=1)
         return np.where(others < 0, np.nan, steps)
 
     def summarise_classes(self, classes: pd.Categorical) -> pd.DataFrame:
-        """Return a table of the tracks with the classes of their moments.
+        """Return a table with a row for each track, which sums up its moments' classes.
 
         The index is the number of the track.  Columns: "track", "moments" (their
         number), "from" and "to" (times), "majority" (the most frequent class, of

@@ -153,7 +153,7 @@ def compute_group_pull(
 
 @njit(**LOOP)
 def _write_group_pull(means, sizes, data_distances, map_distances, pull):
-    """Add the gradient of :func:`compute_group_pull` to ``pull`` (L, d), zeros before.
+    """Write the gradient of :func:`compute_group_pull` to ``pull``, (L, d) zeros.
 
     The distances of the means of groups b < a are written to ``map_distances`` (L, L).
     ``pull`` stays 0 where all means or all data distances are the same.

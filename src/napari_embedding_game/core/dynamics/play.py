@@ -367,7 +367,7 @@ class _Driver:
 def _yield_with_landmark_fit(
     layouts: Layouts, problem: Problem, n_landmarks: int
 ) -> Iterator[State]:
-    """Yield the layouts, then states in which landmarks settle on the fixed points.
+    """Yield the layouts, then states in which landmarks are fitted to fixed points.
 
     The fit takes 100 iterations, which are added to ``n_iter`` where it is known; its
     states have the energy and the warning of the last layout.

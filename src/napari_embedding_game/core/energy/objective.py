@@ -356,12 +356,12 @@ class MeshSum(Objective):
     """The sum itself, over all pairs of different points, by a grid."""
 
     def compute_sums(self, points: Tensor, landmarks: Tensor) -> Sums | PotentialSums:
-        """Return S as a potential on a grid, or as :class:`Sums`, with the gradients.
+        """Return the repulsive sum S and the gradients of points and landmarks.
 
-        S is the sum of the repulsion.  :class:`Sums` are returned off the CPU, where
-        they come from a grid, too, and for few points in a wide space, where all pairs
-        are summed: see :func:`is_summed_by_pairs`.  ``landmarks`` serve their own
-        gradient alone.
+        S is a potential on a grid, or a number in :class:`Sums`.  :class:`Sums` are
+        returned off the CPU, where they come from a grid, too, and for few points in a
+        wide space, where all pairs are summed: see :func:`is_summed_by_pairs`.
+        ``landmarks`` serve their own gradient alone.
         """
         if not isinstance(self.forces, CompiledForces):
             return super().compute_sums(points, landmarks)

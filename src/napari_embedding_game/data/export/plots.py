@@ -132,7 +132,9 @@ def paint_order(n_points: int) -> NDArray[np.intp]:
 def project_to_plane(
     embedding: Points, facing: Points
 ) -> tuple[Points, NDArray[np.integer]]:
-    """Return a map (N, 2) as it is seen, and its row indices in the order of painting.
+    """Return coordinates (N, 2) in the plane of view, and row indices as painted.
+
+    The row indices are in the order in which the points are painted.
 
     For a map (N, 3), ``facing`` (2, 3) is the view: unit vectors to the right and up;
     the nearest points are painted last. A flat map is painted in a random order; a map

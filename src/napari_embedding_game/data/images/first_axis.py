@@ -26,7 +26,7 @@ adjacent plane, and the size of its last part as a share of its largest part."""
 
 
 def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
-    """Return the meaning of the first axis of labels (plane, y, x); None if unclear.
+    """Guess whether the first axis of a label image is z or time; None if unclear.
 
     In a movie cells are seen in nearly all planes, and move away from their first
     place. In a volume an object overlaps itself in adjacent planes, and gets smaller

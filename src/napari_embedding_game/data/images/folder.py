@@ -113,7 +113,7 @@ def parse_file_name(stem: str) -> dict[str, str]:
 
 
 def has_image_pairs(folder: Path) -> bool:
-    """Return whether a folder holds an image with labels of its name.
+    """Return whether a folder holds an image and a labels file of the same name.
 
     The first 2,000 images of each folder are inspected. True, too, if one image has
     several labels files, which raises an error when the folder is opened; False if it

@@ -120,7 +120,7 @@ def are_misplaced(y: Points, labels: Points) -> Points:
 
 
 def measure_recall_by_pressure(result: Measured) -> Measured:
-    """Return how well the points of highest pressure are those in the wrong place.
+    """Return how many misplaced points are among the points of highest pressure.
 
     As many points of highest "heights" (N,) are taken as are "wrong" (N,) bool; points
     without pressure are no hits.  The keys of the returned dict are column titles.

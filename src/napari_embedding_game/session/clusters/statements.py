@@ -45,7 +45,7 @@ class Statements:
         return cls(np.broadcast_to(np.int32(UNSAID), n_source_rows))
 
     def without_removals(self) -> Statements:
-        """Return the statements that name groups."""
+        """Return the statements without those that take points out of a group."""
         removals = [number for number, key in self.keys.items() if key == REMOVAL]
         if not removals:
             return self

@@ -141,11 +141,11 @@ def with_names_of_all_maps(maps: list[StoredRows]) -> list[StoredRows]:
 
 
 def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
-    """Convert a dataset to the rows that are stored.
+    """Convert a dataset to the rows that a session file stores.
 
-    Numbers and metadata are stored where no other file has them.  A dataset without
-    numbers returns the rows that it was made of.  The first call reads all numbers for
-    their fingerprint.
+    X and metadata are stored if no other file has them.  Of a dataset without columns
+    in X the rows are returned from which it was made.  The first call reads all numbers
+    for their fingerprint.
 
     ``for_h5ad``: whether the rows are stored inside the map's .h5ad file, which itself
     holds the numbers if the source is an AnnData or counts.

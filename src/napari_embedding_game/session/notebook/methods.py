@@ -296,8 +296,8 @@ def _setting_words(name: str) -> str:
 def clusters_text(state: ClusterState, snapshot: Snapshot) -> str:
     """Return a sentence on how the clusters were made, and on annotated groups.
 
-    Where there are as many clusters as landmarks with points, these count as the
-    clusters.
+    If there are as many clusters as landmarks with points, the sentence says that each
+    such landmark is a cluster.
     """
     n_landmarks, n = len(snapshot.landmarks), len(state.annotation.groups)
     n_clusters = np.count_nonzero(np.bincount(state.cluster))

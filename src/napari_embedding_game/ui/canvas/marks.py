@@ -42,7 +42,7 @@ def add_caption_painters(overlay: MapOverlay) -> None:
 def _add_caption_painter(
     overlay: MapOverlay, layers: AnyLayers, find_panels: Callable[[], Panels | None]
 ) -> None:
-    """Add a painter of captions over some layers, active while there are panels."""
+    """Add a painter of the panels' captions over layers, active while there are any."""
 
     def paint_captions(painter: QPainter, projection: CanvasProjection) -> None:
         """Paint title and detail above each panel, on two lines where one is too wide.

@@ -269,10 +269,11 @@ class MapMouse(QObject):
     # Selecting
 
     def _on_double_clicked(self, viewer: Any, event: Any) -> None:
-        """Select the track of the moment at a double click, or with Ctrl add it.
+        """Select all rows of the track of a double-clicked point or object.
 
-        The camera returns to its place: napari has zoomed in.  Nothing is done off the
-        map, the objects and the tracks, and for data without tracks.
+        With Ctrl they are added to the selection.  The camera returns to its place:
+        napari has zoomed in.  Nothing is done at a cluster's name, where there is no
+        point or object, and for data without tracks.
         """
         session, tracks = self._session, find_tracks(self._session.dataset)
         is_for_map = event.button == 1 and self._is_gesture_for_map(_event_pixel(event))

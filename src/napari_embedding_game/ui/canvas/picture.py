@@ -391,7 +391,7 @@ class MapPicture:
     def _align_image(self) -> None:
         """Move the picture to its place in the present view, facing the eye.
 
-        It stays where its middle is behind the camera.
+        The picture is not moved if its middle is behind the camera.
         """
         projection = layer_projection(self._viewer, self.layer)
         if projection is not None and self._painted is not None:
@@ -420,7 +420,9 @@ class MapPicture:
         self._repaint_soon.throttle()
 
     def _paint_in_thread(self) -> None:
-        """Paint the present view in a thread, or let napari render the markers.
+        """Paint the view in a thread if a picture can stand for the markers, else stop.
+
+        Without a picture napari renders the markers.
 
         Markers that napari renders already are left alone.
         """

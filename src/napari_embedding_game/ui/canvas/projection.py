@@ -36,7 +36,7 @@ class CanvasProjection:
     def compose_affine(
         self, step: NDArray[np.floating], begin: NDArray[np.floating]
     ) -> CanvasProjection:
-        """Return the projection of x (d,), where positions are ``step @ x + begin``.
+        """Return the projection of x (d,) that first maps x to ``step @ x + begin``.
 
         ``step`` is (d, d), ``begin`` (d,).
         """
@@ -133,10 +133,10 @@ class CanvasProjection:
 def layer_projection(
     viewer: Any, layer: Any, *, includes_slices: bool = False
 ) -> CanvasProjection | None:
-    """Return the projection of a layer's data coordinates; None where nothing shows.
+    """Return the projection of a layer's data coordinates to pixels of the canvas.
 
-    That is for a hidden layer, one that is not in the viewer, and one with more axes
-    than napari displays.
+    None if the layer is hidden or not in the viewer, or has more axes than napari
+    displays.
 
     A flat layer is a plane, which napari renders at depth 0 of the displayed axes.  A
     layer of three dimensions is a space.  Coordinates are in displayed order

@@ -610,7 +610,7 @@ class MapScene(QObject):
 
 
 def neighbors_correction_text(correction: Correction) -> str:
-    """Return a sentence with the numbers of true neighbours and strangers moved."""
+    """Return a sentence on how many true neighbours moved in, and strangers out."""
     n_in, n_out = len(correction.moved_in), len(correction.moved_out)
     if not (n_in or n_out):
         return "All true neighbours of the selection are beside it, without strangers."

@@ -198,7 +198,7 @@ class TimelineControls(Listener):
             self._call_or_show_message(self._session.show_mark, mark.number)
 
     def _on_menu_requested(self, point: QPoint) -> None:
-        """Show the menu of the mark at a point of the list, if any; in pixels."""
+        """Show the menu of the mark, if any, at a point of the list, in pixels."""
         number = self.marks.indexAt(point).row()
         if number >= 0:
             menu = self.make_mark_menu(self._session.timeline.marks[number])

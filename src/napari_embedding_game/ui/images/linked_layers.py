@@ -88,7 +88,7 @@ class LinkedLayers:
     def set_layers(
         self, linked: ObjectLayers | None, missing: ObjectLayersRecord | None = None
     ) -> None:
-        """Replace the layers and the record of missing layers; emit changed layers."""
+        """Replace the layers and the record of missing ones; emit changes of layers."""
         self.missing = missing
         if linked != self.current:
             self.current = linked

@@ -348,9 +348,9 @@ class RelinkPanel(LayerPanel):
 
     @property
     def _missing_record(self) -> LayerRecord | None:
-        """The record of the first missing layer; None without any.
+        """The record of the first missing layer; None if no layer is missing.
 
-        It is that of the labels unless labels are linked.
+        The labels come first, then the images.
         """
         missing, linked = self._linked.missing, self._linked.current
         if missing is None or linked is None:

@@ -128,7 +128,7 @@ class VisibleObjects:
 def find_visible_objects(
     viewer: napari.Viewer, session: Session, layers: LinkedLayers
 ) -> VisibleObjects | None:
-    """Return the objects of a session's dataset with the projection of their labels.
+    """Return all objects of a dataset, and how the canvas shows their labels.
 
     None without linked labels or objects, or while the labels are hidden.
     """

@@ -220,7 +220,7 @@ class ExpressionPane(PlotPane):
         self._update_plot()
 
     def _update_plot(self, *event: object) -> None:
-        """Show the result, its note and the present names, unless a comparison runs."""
+        """Draw the result with the groups' present names, unless a comparison runs."""
         if not self._expression_jobs.is_busy:
             note = "" if self.result is None else self.result.note
             self.state.show_text(note, "warning")

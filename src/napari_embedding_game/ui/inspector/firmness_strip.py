@@ -92,7 +92,7 @@ class FirmnessStrip(QWidget):
     # Qt
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint a bar for each number, and the suggested numbers as texts below.
+        """Paint a bar for each number of clusters, and suggested numbers below.
 
         Firm bars are higher, suggested ones of another colour.  If no number is firm, a
         text says so instead.

@@ -217,7 +217,7 @@ class NamesWindow(QWidget):
     # Inside
 
     def _find_current(self, cluster: Cluster) -> Suggestion | None:
-        """Return the suggestion for a cluster whose points are the same as then."""
+        """Return a cluster's suggestion; None if its points have changed since then."""
         if self.suggestions is None:
             return None
         return self.suggestions.find_suggestion(

@@ -275,7 +275,7 @@ class ReadingTask(QObject):
         then: Callable[[Any], None],
         request: ReadRequest | None = None,
     ) -> None:
-        """Run ``read`` in a thread; pass its result to ``then`` in the window's.
+        """Run ``read`` in a thread; pass its result to ``then`` in the window's thread.
 
         Replaces what is being read, drops a refused request and clears the shown error.
         ``name`` is shown as what is being read.
@@ -369,7 +369,7 @@ class ReadingTask(QObject):
 
 
 def request_labels_join(source: Source, viewer: napari.Viewer) -> Source:
-    """Return a file's source with a request to join its rows with a Labels layer.
+    """Return a file's source with a guessed request to join its rows with labels.
 
     The layer is the active Labels layer, else the uppermost.  The source is returned as
     it is if it is no file or has a request, and if no Labels layer can be selected or

@@ -200,8 +200,8 @@ def _prepare_film(workspace: Workspace, path: Path) -> Write:
 def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
     """Return a function that writes a web page of the map and, if possible, its run.
 
-    The run is left out without a record, of more than ``MAX_PLAYED`` points, and where
-    it began from a map that is not here.  Raises DataError: there is no map.
+    The run is left out if it has no record or more than ``MAX_PLAYED`` points, or began
+    from a map that is not here.  Raises DataError: there is no map.
     """
     (dataset, result), played = _collect_result(workspace), workspace.session.run_record
     is_short = dataset.X.shape[1] > 0 and dataset.X.shape[0] <= MAX_PLAYED

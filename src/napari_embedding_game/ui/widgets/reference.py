@@ -166,9 +166,9 @@ class ReferenceWidget(MapTool):
         call_or_show_error(partial(self.state.show_text, role="warning"), place)
 
     def _on_labels_predicted(self, mapped: MappedCells) -> None:
-        """Add the only predicted labels as columns, and colour the map by them.
+        """Add predicted labels as columns, colour the map by them, show confidences.
 
-        The confidence is shown afterwards.
+        There must be exactly one set of labels.
         """
         (predicted,) = mapped.labels.values()
         name = self._session.add_columns(with_predicted_labels, predicted)
