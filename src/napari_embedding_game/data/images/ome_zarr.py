@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import count_text, list_text
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.images.channels import load_pixels
 from napari_embedding_game.data.images.folder import ImagePair
 from napari_embedding_game.data.wells import parse_well, well_name
@@ -128,11 +128,12 @@ def _listed_paths(group: Path, kind: str, listed: str) -> list[Path]:
 
     Raises DataError if the list is no list of paths.
     """
-    content = read_attributes(group).get(kind)
-    entries = content.get(listed) if isinstance(content, dict) else None
-    if not isinstance(entries, list):
-        raise DataError(f"{group.name} lists no {listed}: write the plate anew.")
-    return [_inside(group, str(x.get("path") or "")) for x in entries]
+    with wrap_read_errors(group, "a part of a plate"):
+        content = read_attributes(group).get(kind)
+        entries = content.get(listed) if isinstance(content, dict) else None
+        if not isinstance(entries, list):
+            raise DataError(f"{group.name} lists no {listed}: write the plate anew.")
+        return [_inside(group, str(x.get("path") or "")) for x in entries]
 
 
 def _inside(group: Path, path: str) -> Path:
