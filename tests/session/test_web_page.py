@@ -177,6 +177,7 @@ def test_a_point_shows_who_it_is(opened):
     page.locator("#search").fill("cell-3")  # cell-3 and cell-30 to cell-39
     _says(page, "11 of 60 selected")
     page.locator("#column").select_option("depth")
+    page.locator("#limits").get_by_text("12,183").wait_for()
     box = page.locator("#map").bounding_box()
     at = [box["x"] + box["width"] * 0.03, box["y"] + box["height"] / 2]
     card = page.locator("#card")
@@ -291,6 +292,7 @@ def test_a_page_says_what_to_believe_and_what_groups_are_made_of(
     assert re.match(r"Trustworthy 8\d% · 5.0% misplaced", trust)
     assert "distances between far groups mean little" in trust
     page.get_by_role("button", name="Show", exact=True).click()
+    page.locator("#legend li").first.get_by_text("misplaced").wait_for()
     assert page.locator("#legend li").all_inner_texts()[0] == "misplaced\n30"
     page.get_by_role("button", name="misplaced", exact=True).click()
     _says(page, "30 of 600 selected")

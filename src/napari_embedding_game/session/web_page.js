@@ -137,6 +137,7 @@ async function colorBy(column) {
   hiddenLevels = new Set();
   const kept = selected;
   await draw(positions, valuesOf(column));
+  if (shown !== column) return;  // another one was chosen meanwhile
   listColumn(column.name);
   byId("column").value = column.name;
   byId("numbers").hidden = Boolean(column.levels);
