@@ -324,6 +324,18 @@ class Person:
         chosen = self.session.selection
         self.click(lambda: self._world(row), lambda: row in chosen.rows)
 
+    def double_click_point(self, row: int) -> None:
+        """Double-click on a point of the map, which selects its track."""
+        chosen = self.session.selection
+
+        def act() -> None:
+            pixel = self._pixel(self._world(row))
+            QTest.mouseMove(self.canvas, pixel)
+            QTest.mouseDClick(self.canvas, LEFT, pos=pixel)
+
+        self._count(2)
+        repeat(act, lambda: len(chosen.rows) > 1, "a double click on the canvas")
+
     def click_object(self, row: int, done: Callable[[], Any] | None = None) -> None:
         """Click on an object in the image, which selects it or does something else."""
         labels = self.dock.controller.workspace.linked_layers.current.labels

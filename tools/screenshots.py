@@ -42,6 +42,7 @@ HEIGHTS = {1100: 750, 1500: 950, 2000: 1200}
 """Of the window, for each width."""
 THEMES = ("dark", "light", "system")
 N_CELLS, N_GENES, N_KINDS, N_MANY = 1_200, 300, 5, 250_000
+N_FRAMES, N_OBJECTS = 20, 40
 COMPARED = {QComboBox: 26, QAbstractSpinBox: 20, QCheckBox: 20, QRadioButton: 20,
           QPushButton: 0, QToolButton: 0, QLabel: 0}  # fmt: skip
 """Pixels of a widget that its arrow, its box or its edges take from the text."""
@@ -302,10 +303,64 @@ def widgets(person: Person, shoot: Shoot, folder: Path) -> None:
         person.viewer.window.remove_dock_widget(widget)
 
 
+def tissue(person: Person, shoot: Shoot, folder: Path) -> None:
+    """Cells in tissue: beside the map and alone, in sections, on a picture, in 3-D."""
+    shown = person.dock.selection_controls.shown
+    person.open_sample("Simulated tissue (20,000 cells)")
+    person.run()
+    person.set_clusters(8)
+    person.choose_in(shown, "Map and tissue")
+    person.look_away()
+    shoot("tissue_beside")
+    person.choose(person.session.clusters.clusters[0].id)
+    person.look_away()
+    shoot("tissue_selected")
+    person.press_escape()
+    person.split_by("section")
+    shoot("tissue_split")
+    person.split_by("Nothing: one map")
+    person.choose_in(shown, "Tissue")
+    shoot("tissue_alone")
+    person.open_tab("Tissue")
+    person.rest(2)
+    shoot("plots_tissue")
+    for name, n_axes in (("picture", 2), ("depth", 3)):
+        person.open(_made_tissue(folder / f"{name}.h5ad", n_axes))
+        person.run()
+        person.choose_in(shown, "Map and tissue")
+        person.look_away()
+        shoot(f"tissue_{name}_beside")
+        person.choose_in(shown, "Tissue")
+        shoot(f"tissue_{name}_alone")
+
+
+def tracks(person: Person, shoot: Shoot, folder: Path) -> None:
+    """Objects that move, with a Tracks layer: a moment, a track, and the widget."""
+    image, labels, vertices = _made_movie()
+    person.viewer.add_image(image, name="movie")
+    person.viewer.add_labels(labels, name="cells")
+    person.viewer.add_tracks(vertices, name="tracks")
+    shoot("tracks_measure")
+    person.run()
+    person.viewer.dims.set_current_step(0, N_FRAMES // 2)
+    shoot("tracks_map")
+    person.click_point(N_FRAMES // 2)
+    person.look_away()
+    shoot("tracks_moment")
+    person.double_click_point(N_FRAMES // 2)
+    person.look_away()
+    shoot("tracks_track")
+    widget = person.open_widget(f"Tracks ({PLUGIN})")
+    shoot("tracks_widget")
+    person.viewer.window.remove_dock_widget(widget)
+
+
 PARTS = {
     each.__name__: each
-    for each in (cells, objects, widgets, firmness, digits, nuclei, space, large)
-}
+    for each in (
+        cells, objects, widgets, firmness, digits, nuclei, space, large, tissue, tracks
+    )
+}  # fmt: skip
 
 
 def _made_cells(path: Path) -> Path:
@@ -332,6 +387,39 @@ def _made_cells(path: Path) -> Path:
     counts = rng.poisson(rates).astype(np.float32)
     anndata.AnnData(counts, obs=obs, var=var).write_h5ad(path)
     return path
+
+
+def _made_tissue(path: Path, n_axes: int) -> Path:
+    """Write the made-up cells with positions; flat ones lie on a picture of tissue."""
+    import anndata
+    from skimage.data import immunohistochemistry
+
+    adata = anndata.read_h5ad(_made_cells(path))
+    picture = immunohistochemistry()
+    rng = np.random.default_rng(1)
+    sides = [2 * picture.shape[1], 2 * picture.shape[0], 200][:n_axes]
+    adata.obsm["spatial"] = rng.uniform(0, sides, (adata.n_obs, n_axes))
+    if n_axes == 2:
+        factors = {"tissue_hires_scalef": 0.5, "spot_diameter_fullres": 20.0}
+        library = {"images": {"hires": picture}, "scalefactors": factors}
+        adata.uns["spatial"] = {"section": library}
+    adata.write_h5ad(path)
+    return path
+
+
+def _made_movie() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return images and labels (t, y, x) of squares that move, and their tracks."""
+    rng = np.random.default_rng(0)
+    labels = np.zeros((N_FRAMES, 200, 300), np.int32)
+    image, vertices = rng.normal(100, 3, labels.shape), []
+    for t in range(N_FRAMES):
+        for i in range(N_OBJECTS):
+            y, x, side = 8 + 32 * (i // 8), 4 + 34 * (i % 8) + t, 8 + i % 5
+            at = np.s_[t, y : y + side, x : x + side]
+            labels[at] = i + 1
+            image[at] += 4 * (t + i) + rng.normal(0, 5, labels[at].shape)
+            vertices.append((i + 1, t, y + side / 2, x + side / 2))
+    return image, labels, np.array(sorted(vertices), float)
 
 
 def main() -> None:

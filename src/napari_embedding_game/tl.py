@@ -102,7 +102,11 @@ from napari_embedding_game.session.reference.mapping import (
     write_mapped_cells,
 )
 from napari_embedding_game.session.run.replay import replay_to_result
-from napari_embedding_game.session.second_space import TISSUE, average_in_tissue
+from napari_embedding_game.session.second_space import (
+    TISSUE,
+    average_in_tissue,
+    number_sections,
+)
 from napari_embedding_game.session.tracks import build_tracks, columns_of_rows
 
 if TYPE_CHECKING:
@@ -138,7 +142,7 @@ def embedding_game(
     use_rep: str | None = None,
     neighbors_key: str | None = None,
     second_rep: str | None = None,
-    section_key: str | None = None,
+    section_key: str | Sequence[str] | None = None,
     n_neighbors: int | None = None,
     random_state: Any = 0,
     steering: estimator.Steering = (),
@@ -167,8 +171,9 @@ def embedding_game(
         Second space, in which cells have to be near, too: a key as of `use_rep`, or
         "tissue" for the mean of the 30 cells around each cell by ``obsm["spatial"]``.
         ``method_params={"second_share": 0.3}`` weighs it, from 0 to 1, by default 0.5.
-    section_key : str, optional
-        Column of ``obs`` with the section of each cell, for "tissue".
+    section_key : str or list of str, optional
+        Column of ``obs`` with the section of each cell, for "tissue"; several, such as
+        field and time, where cells must agree in all of them to be neighbours.
     n_neighbors : int, optional
         Number of neighbours; by default that of the graph, or 15 in a space.
     random_state : int, RandomState or None, default=0
@@ -278,7 +283,7 @@ def replay(
     use_rep: str | None = None,
     neighbors_key: str | None = None,
     second_rep: str | None = None,
-    section_key: str | None = None,
+    section_key: str | Sequence[str] | None = None,
     n_clusters: int | None = None,
     key_added: str | None = None,
     copy: bool = False,
@@ -295,7 +300,7 @@ def replay(
         The cells of the run, in the same order.
     session : str or Path
         Session file (.zip) of the window; the map that it shows is replayed.
-    use_rep, neighbors_key, second_rep, section_key : str, optional
+    use_rep, neighbors_key, second_rep, section_key : optional
         The spaces or graph of the run, as for :func:`embedding_game`.
     n_clusters : int, optional
         Number of clusters into which landmarks are merged; None for one per landmark.
@@ -1213,7 +1218,7 @@ def neighborhoods(
     *,
     n_neighbors: int = 6,
     radius: float | None = None,
-    section_key: str | None = None,
+    section_key: str | Sequence[str] | None = None,
     spatial_key: str = "spatial",
     n_permutations: int = PERMUTATIONS,
     random_state: int = 0,
@@ -1234,8 +1239,10 @@ def neighborhoods(
         Number of the nearest cells of a section that are the neighbours of a cell.
     radius : float, optional
         Largest distance of a neighbour, in units of the positions.
-    section_key : str, optional
-        Column of ``obs`` with the section of each cell; None for one section.
+    section_key : str or list of str, optional
+        Column of ``obs`` with the section of each cell; several, such as field and
+        time, where cells must agree in all of them to be neighbours.  None for one
+        section.
     spatial_key : str, default="spatial"
         Key of ``obsm`` with the positions, in 2 or 3 dimensions; NaN is unknown.
     n_permutations : int, default=1000
@@ -1271,7 +1278,7 @@ def _find_second_rows(
     adata: AnnData,
     X: Any,
     second_rep: str | None,
-    section_key: str | None,
+    section_key: str | Sequence[str] | None,
     metric: str,
 ) -> Any:
     """Return the rows of the second space, (n_obs, E); None without one.
@@ -1287,7 +1294,7 @@ def _find_second_rows(
 
 
 def _find_tissue(
-    adata: AnnData, section_key: str | None, spatial_key: str = "spatial"
+    adata: AnnData, section_key: str | Sequence[str] | None, spatial_key: str = "spatial"
 ) -> tuple[NDArray[np.float32], NDArray[np.integer] | None]:
     """Return positions in tissue (n_obs, 2 or 3), and numbers of sections (n_obs,).
 
@@ -1300,12 +1307,11 @@ def _find_tissue(
             "each cell there."
         )
     positions = to_tissue_positions(_to_matrix(adata.obsm[spatial_key]))
-    if section_key is None:
-        return positions, None
-    if section_key not in adata.obs:
-        raise DataError(f'The AnnData has no column obs["{section_key}"].')
-    codes = adata.obs[section_key].astype("category").cat.codes
-    return positions, codes.to_numpy()
+    columns = [section_key] if isinstance(section_key, str) else [*(section_key or ())]
+    for column in columns:
+        if column not in adata.obs:
+            raise DataError(f'The AnnData has no column obs["{column}"].')
+    return positions, number_sections(adata.obs, columns)
 
 
 def _find_input_of_map(adata: AnnData, key: str) -> Any:

@@ -5,11 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from anndata import AnnData
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.positions import find_tissue
+from napari_embedding_game.session.neighborhoods import make_neighborhood_job
+from napari_embedding_game.session.second_space import find_section_columns
 from napari_embedding_game.session.tracks import add_track_columns, find_tracks
+from napari_embedding_game.tl import neighborhoods
 from napari_embedding_game.tl import tracks as follow_tracks
 from worlds import read, rows
 
@@ -38,6 +42,25 @@ def in_dataset(frame, **parts):
     obs = frame.drop(columns=["QUALITY", "MEAN", "STD"]).reset_index(drop=True)
     parts["source_tissue"] = find_tissue(obs, {})
     return rows(frame[["QUALITY", "MEAN", "STD"]].to_numpy(), obs=obs, **parts)
+
+
+def test_objects_are_neighbours_in_their_frame_and_field_alone():
+    """Objects that hardly move would be their own neighbours in the next frame."""
+    track, time = (one.ravel() for one in np.mgrid[:6, :8])
+    places = {"POSITION_X": track**2, "POSITION_Y": 0.01 * time}
+    frame = table(**places, FIELD=np.where(time < 2, "a", "b"))
+    frame["TYPE"] = np.where(frame["TRACK_ID"] == 0, "first", "other")
+    dataset = in_dataset(frame)
+    assert find_section_columns(dataset) == ["FRAME"]
+    groups = pd.Categorical(dataset.obs["TYPE"])
+    found = make_neighborhood_job(dataset, groups, 1)()
+    assert found.counts.tolist() == [[0, 8], [8, 32]]
+
+    adata = AnnData(obs=dataset.obs.rename(str))
+    adata.obsm["spatial"] = dataset.tissue.positions
+    columns = ["FRAME", "FIELD"]
+    again = neighborhoods(adata, "TYPE", n_neighbors=1, section_key=columns)
+    assert again["counts"].tolist() == found.counts.ravel().tolist()
 
 
 def cells(values):

@@ -73,9 +73,11 @@ def test_a_lasso_in_tissue_is_lit_and_named_on_the_map(seen, session, qtbot, dat
     seen.click(pixel)
     assert session.selection.clusters == (int(session.clusters.labels[row]),)
     assert scene.find_row_at_pixel(np.array([pixel.x(), pixel.y()])) == row
-    # The tissue alone: the map is neither seen nor clicked.
+    # The tissue alone: the map is neither seen nor clicked, nor does it leave a gap.
     choose(box, "Tissue")
     qtbot.settle()
+    viewer.reset_view()  # the button with the house
+    np.testing.assert_allclose(viewer.scene.camera.center[-2:], [50, 115], atol=5)
     assert not viewer.layers["embedding"].visible
     assert scene.map_layers.projection() is None
     seen.drag(pixels_around(seen, (190, 40), (240, 90)), SHIFT)

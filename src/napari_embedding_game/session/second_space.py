@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings
@@ -41,7 +42,7 @@ def make_second_rows(dataset: Dataset, settings: Settings) -> Any:
     it, or it was not read.
     """
     if settings.second_space == TISSUE and dataset.tissue is not None:
-        key = f"{TISSUE} {settings.metric}"
+        key = f"{TISSUE} {settings.metric} {find_section_columns(dataset)}"
         if key not in dataset.known:
             given = dataset.tissue.positions, find_sections(dataset), settings.metric
             dataset.known[key] = average_in_tissue(dataset.X, *given)
@@ -68,16 +69,31 @@ def average_in_tissue(
     return average_surroundings(rows, positions, sections)
 
 
+def find_section_columns(dataset: Dataset) -> list[str]:
+    """Return the columns in which neighbours in tissue agree: of sections and times."""
+    roles = dataset.roles
+    times = [str(x) for x in dataset.obs if roles.get(str(x)) == "times"]
+    section = "" if dataset.tissue is None else dataset.tissue.section_column
+    return [*([section] if section else []), *(x for x in times if x != section)]
+
+
 def find_sections(dataset: Dataset) -> NDArray[np.integer] | None:
     """Return the number of each row's section, (n,), -1 for none; None for one section.
 
-    The dataset has positions in tissue.
+    Frames of a movie are sections of their own.
     """
-    assert dataset.tissue is not None
-    column = dataset.tissue.section_column
-    if not column:
+    return number_sections(dataset.obs, find_section_columns(dataset))
+
+
+def number_sections(
+    obs: pd.DataFrame, columns: Sequence[str]
+) -> NDArray[np.integer] | None:
+    """Return a number (N,) of the groups in which rows agree in all columns.
+
+    -1 where a value is missing; None without columns.
+    """
+    if not columns:
         return None
-    codes: NDArray[np.integer] = (
-        dataset.obs[column].astype("category").cat.codes.to_numpy()
-    )
+    numbers = obs.groupby([*columns], observed=True).ngroup()
+    codes: NDArray[np.integer] = numbers.fillna(-1).to_numpy().astype(np.intp)
     return codes

@@ -45,7 +45,7 @@ from napari_embedding_game.session.notebook.methods import (
 )
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import validate_event_order
-from napari_embedding_game.session.second_space import TISSUE
+from napari_embedding_game.session.second_space import TISSUE, find_section_columns
 
 NOTEBOOK, METHODS = ".ipynb", ".txt"
 MAX_STEPS = 40
@@ -322,13 +322,14 @@ class _Notebook:
         self._add_text("## Map: {title}", title=title)
         self._add_code(_format_call("tl.embedding_game", "adata", **options))
 
-    def _find_second_space(self, record: RunRecord) -> dict[str, str]:
+    def _find_second_space(self, record: RunRecord) -> dict[str, Any]:
         """Return the arguments that name a run's second space; {} for one space."""
-        name, tissue = record.settings.second_space, self.dataset.tissue
+        name = record.settings.second_space
         if name != TISSUE:
             return {"second_rep": SECOND} if name else {}
-        column = "" if tissue is None else tissue.section_column
-        return {"second_rep": TISSUE, **({"section_key": column} if column else {})}
+        columns = find_section_columns(self.dataset)
+        key = columns if len(columns) > 1 else "".join(columns)
+        return {"second_rep": TISSUE, **({"section_key": key} if key else {})}
 
     def _add_new_columns(self) -> None:
         """Add code that reads the columns made in the window from the table.

@@ -19,6 +19,9 @@ WIDE = 1.6
 """Other layers that are so many times wider than high have the map below them."""
 GAP = 0.08
 """Gap between the images and the map, relative to the side."""
+HIDDEN = 0.5
+"""Side of a hidden map among other layers, relative to their shorter side: its outliers
+stay among them, too."""
 MIN_HALF = 3.0
 """The least half side of the box, in units of the map.
 
@@ -92,6 +95,19 @@ class Frame:
         frame = cls(n_axes=n_axes)
         frame.side, frame._half = side, side / 2
         frame._center[-2:] = side / 2
+        return frame
+
+    @classmethod
+    def inside(cls, extents: Sequence[NDArray[np.floating]], n_axes: int = 2) -> Frame:
+        """Return the frame of a hidden map, in the middle of the finite ``extents``.
+
+        napari's view of all layers then stays as it were without the map.
+        """
+        frame = cls(n_axes=n_axes)
+        if finite := [e for e in extents if np.isfinite(e).all()]:
+            low, high = np.min(finite, axis=(0, 1)), np.max(finite, axis=(0, 1))
+            frame.side = max(HIDDEN * float((high - low).min()), 1.0)
+            frame._corner = (low + high - frame.side) / 2
         return frame
 
     @property

@@ -454,8 +454,8 @@ class MapLayers:
     def move_beside_other_layers(self, *, is_forced: bool = False) -> bool:
         """Give the map a new frame next to the other layers where it overlaps them.
 
-        The frame is also new after other axes are displayed, and if ``is_forced``.
-        Layers that were empty when added count only if they are images or labels.
+        The frame is also new after other axes are displayed, and if ``is_forced``.  It
+        is among the other layers while the tissue is shown instead of the map.  Layers that were empty when added count only if they are images or labels.
         Return whether the map must be rendered again.
         """
         before, self._displayed_axes = self._displayed_axes, self._find_displayed_axes()
@@ -466,10 +466,14 @@ class MapLayers:
             for layer in self._other_layers()
             if isinstance(layer, Image | Labels) or layer in self._beside
         ]
-        is_met = any(map(self.frame.overlaps_box, self._displayed_extents(beside)))
+        is_shown = self._visibility[1]
+        is_met = is_shown and any(
+            map(self.frame.overlaps_box, self._displayed_extents(beside))
+        )
         if self.points is None or not (is_turned or is_met or is_forced):
             return self.points is not None and self.points.ndim != self._n_axes
-        self.frame = Frame(self._displayed_extents(), self.points.ndim)
+        make_frame = Frame if is_shown else Frame.inside
+        self.frame = make_frame(self._displayed_extents(), self.points.ndim)
         self._snapshot = None
         if self.landmarks is not None:
             self.landmarks.size[:] = self.frame.unit * LANDMARK_SIZE

@@ -43,6 +43,9 @@ UNSELECTED_OPACITY = 0.25
 """Opacity of names of unselected clusters, while clusters are selected."""
 COMPACT = 0.6
 """Radius of a cluster that is named in tissue, relative to the most spread cluster."""
+AT_HOME = 0.5
+"""Least number of a cluster's cells in a panel of tissue where it is named, relative to
+the number that chance would put there."""
 MIN_OPACITY = 0.3
 """Names below this opacity are no handles."""
 MAX_RUNNING_POINTS = 100_000
@@ -64,14 +67,20 @@ class PlacedNames:
     panels: NDArray[np.intp]
     """(m,) index of each name's panel; 0 on a single map."""
 
-    def select_compact(self) -> PlacedNames:
+    def select_territories(self, counts: NDArray[np.integer]) -> PlacedNames:
         """Return the names of clusters that form a territory of their panel.
 
-        The radius of each is at most ``COMPACT`` of the largest in its panel.
+        The radius of each is at most ``COMPACT`` of the largest in its panel, and its
+        number of points there, of ``counts`` (m,), is no less than ``AT_HOME`` says.
         """
         most = np.zeros(1 + int(self.panels.max(initial=0)))
         np.maximum.at(most, self.panels, self.radii)
-        kept = np.flatnonzero(self.radii <= COMPACT * most[self.panels])
+        in_panel = np.bincount(self.panels, counts)[self.panels]
+        groups = np.unique([c.id for c in self.clusters], return_inverse=True)[1]
+        in_cluster = np.bincount(groups, counts)[groups]
+        is_home = counts * counts.sum() >= AT_HOME * in_panel * in_cluster
+        is_compact = self.radii <= COMPACT * most[self.panels]
+        kept = np.flatnonzero(is_home & is_compact)
         lists = ([*map(each.__getitem__, kept)] for each in (self.clusters, self.texts))
         arrays = self.positions, self.radii, self.half_sizes, self.panels
         return PlacedNames(*map(tuple, lists), *(each[kept] for each in arrays))
@@ -259,7 +268,9 @@ class MapNames(QObject):
         centers, radii = centers_and_radii(seen, parts)
         panels = np.array(present) % n_maps
         names = PlacedNames(named, texts, centers, radii, half_sizes, panels)
-        return names.select_compact() if self._is_in_tissue else names
+        if self._is_in_tissue:
+            names = names.select_territories(np.array([*map(len, parts)], np.intp))
+        return names
 
     def _paint_names(self, painter: QPainter, projection: CanvasProjection) -> None:
         """Paint the names by their opacities; a dragged name moves with the mouse."""

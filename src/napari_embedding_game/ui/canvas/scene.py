@@ -461,12 +461,14 @@ class MapScene(QObject):
 
         The map moves beside a tissue that is now shown otherwise, and back after it.
         """
-        view, (tissue, *before) = self.session.view, self._shown
+        view, (tissue, was_map_shown, n_axes) = self.session.view, self._shown
         self._shown = view.tissue, view.is_map_shown, view.n_axes_shown
-        if self._shown[1:] != (*before,) or (view.tissue is None) != (tissue is None):
+        is_switched = view.is_map_shown != was_map_shown
+        is_switched |= (view.tissue is None) != (tissue is None)
+        if is_switched or view.n_axes_shown != n_axes:
             self.viewer.dims.ndisplay = 3 if view.n_axes_shown == 3 else 2
         self.render_map()
-        if view.tissue is not tissue:
+        if is_switched or view.tissue is not tissue:
             self.move_map_beside_layers(is_forced=True)
         self._finish_map_soon()
         if view.tissue is not tissue or self.session.state != "running":
