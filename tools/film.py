@@ -21,6 +21,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
+from scipy.spatial import cKDTree
 
 from napari_embedding_game.ui.controls.run import READY
 from napari_embedding_game.ui.style.coloring import STRETCH
@@ -41,6 +42,8 @@ POSTER_MS = 1_500
 """The finished map, with which the film of the README begins."""
 MAX_MS = 1_200
 """Of a frame while nothing moves, such as the search of neighbours."""
+FOLLICLE = 100.0
+"""Radius of a follicle of the simulated tissue, in micrometres."""
 MAX_ITER = 1_200
 """Of the game: more than usual, so that its frames are many on a busy machine."""
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
@@ -218,10 +221,16 @@ def lasso(person: Person, film: Film) -> None:
 
 def _draw_circle(person: Person, film: Film, radius: float) -> None:
     """Draw around the middle of the largest cluster, and see who was selected."""
-    labels, canvas = person.dock.map_names, person.canvas
+    labels = person.dock.map_names
     drawn = person.dock.controller.scene.map_layers.projection()
     sizes = [cluster.size for cluster in labels.names.clusters]
     middle = labels.label_positions_and_opacities(drawn)[0][int(np.argmax(sizes))]
+    _draw_around(person, film, middle, radius)
+
+
+def _draw_around(person: Person, film: Film, middle: np.ndarray, radius: float) -> None:
+    """Draw a circle around a pixel (x, y) of the canvas."""
+    canvas = person.canvas
     angles = np.linspace(0, 2 * np.pi, 16)
     way = middle + radius * np.column_stack([np.cos(angles), np.sin(angles)])
     QTest.mouseMove(canvas, _point(way[0]))
@@ -236,6 +245,29 @@ def _draw_circle(person: Person, film: Film, radius: float) -> None:
     film.pointer = None
     person.rest(0.6)
     film.shoot(LAST_MS)
+
+
+def show_tissue(person: Person, film: Film) -> None:
+    """Show the tissue beside the map, and draw around a part of the tissue."""
+    controls = person.dock.selection_controls
+    person.set_clusters(8)
+    person.choose_in(controls.shown, "Map and tissue")
+    person.look_away()
+    person.rest(1.0)
+    film.shoot(LAST_MS)
+    tissue = person.session.view.tissue
+    projection = person.dock.controller.scene.tissue_layers.projection()
+    assert tissue is not None
+    assert projection is not None
+    is_follicle = (person.session.dataset.obs["domain"] == "follicle").to_numpy()
+    places = tissue.positions[is_follicle & (tissue.panel_of_points == 0)]
+    tree = cKDTree(places)
+    n_near = tree.query_ball_point(places, FOLLICLE, return_length=True)
+    middle = projection.to_pixels(places[[np.argmax(n_near)]])[0]
+    person.press(controls.lasso_button)
+    _draw_around(person, film, middle, 26)
+    film.shoot(LAST_MS)
+    person.press_escape()
 
 
 def choose_numbers(person: Person, film: Film) -> None:
@@ -294,8 +326,9 @@ GESTURES: dict[str, Callable[[Person, Film], None]] = {
     "timeline": show_mark,
     "compare": compare,
     "large_picture": draw_large_picture,
+    "tissue": show_tissue,
 }
-"""In an order in which each finds what it needs."""
+"""In an order in which each finds what it needs; "tissue" needs positions."""
 
 
 def begin(person: Person, path: Path, film: Film) -> None:
@@ -347,7 +380,7 @@ def main() -> None:
         if is_film:
             record(person, arguments.data)
         else:
-            names = arguments.gestures or list(GESTURES)
+            names = arguments.gestures or [*GESTURES][:-1]
             record_gestures(person, arguments.data, names)
 
 

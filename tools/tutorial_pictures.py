@@ -278,6 +278,27 @@ def tissue(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     shoot("tissue_both")
     person.split_by("section")
     shoot("tissue_split")
+    person.split_by("Nothing: one map")
+    pane = person.dock.plots_tab.neighborhoods
+    person.open_tab("Tissue")
+    person.wait(lambda: pane.result is not None, "the neighbourhoods of clusters")
+    of_clusters = pane.result
+    person.choose_in(pane.grouping, "cell_type")
+    person.wait(lambda: pane.result is not of_clusters, "those of types")
+    person.look_away()
+    shoot("tissue_neighbors")
+    former = person.session.run
+    person.choose_in(person.dock.data_controls.second_space, "Cells around")
+    person.wait(lambda: person.session.run is not former, "the game of two spaces")
+    person.wait(lambda: person.session.state == "finished", "the end of the game")
+    share = person.dock.method_controls.controls["second_share"]
+    person.show(share.native)
+    share.value = 0.7
+    person.wait(lambda: person.session.state == "running", "the next game")
+    person.wait(lambda: person.session.state == "finished", "the end of the game")
+    person.color_by("domain")
+    person.look_away()
+    shoot("tissue_domains")
 
 
 TUTORIALS = {

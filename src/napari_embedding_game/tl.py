@@ -219,7 +219,6 @@ def embedding_game(
     second_X = _find_second_rows(adata, X, second_rep, section_key, metric)
     if second_rep is not None:
         parameters["method_params"] = {**given, "second_space": second_rep}
-        noted |= {"section_key": section_key} if section_key else {}
     model = estimator.EmbeddingGame(
         n_neighbors=k, random_state=random_state, **parameters
     )
@@ -234,6 +233,8 @@ def embedding_game(
             "them again with sc.pp.neighbors."
         ) from error
     used = {**estimator.collect_fitted_parameters(model), **noted}
+    if second_rep is not None and section_key:
+        used["section_key"] = section_key
     if steering or stop_at is not None:
         steps = [(at, dict(changed)) for at, changed in steering]
         noted_steps = json.dumps(steps, default=reference_map.restore_parameter)
@@ -1294,7 +1295,9 @@ def _find_second_rows(
 
 
 def _find_tissue(
-    adata: AnnData, section_key: str | Sequence[str] | None, spatial_key: str = "spatial"
+    adata: AnnData,
+    section_key: str | Sequence[str] | None,
+    spatial_key: str = "spatial",
 ) -> tuple[NDArray[np.float32], NDArray[np.integer] | None]:
     """Return positions in tissue (n_obs, 2 or 3), and numbers of sections (n_obs,).
 

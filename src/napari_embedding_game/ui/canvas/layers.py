@@ -455,8 +455,9 @@ class MapLayers:
         """Give the map a new frame next to the other layers where it overlaps them.
 
         The frame is also new after other axes are displayed, and if ``is_forced``.  It
-        is among the other layers while the tissue is shown instead of the map.  Layers that were empty when added count only if they are images or labels.
-        Return whether the map must be rendered again.
+        is among the other layers while the tissue is shown instead of the map.  Layers
+        that were empty when added count only if they are images or labels.  Return
+        whether the map must be rendered again.
         """
         before, self._displayed_axes = self._displayed_axes, self._find_displayed_axes()
         is_turned = before != self._displayed_axes

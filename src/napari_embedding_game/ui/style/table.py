@@ -85,6 +85,8 @@ class TableColumn:
     """Whether each value is a :class:`Bar`, or a number with a bar beside it."""
     is_editable: bool = False
     """Whether a person can type into the cells."""
+    is_text: bool = False
+    """Whether values are texts that begin at the left, as those of the first column."""
     warns_from: float = np.inf
     """Values from this one on are written in the colour of a warning."""
 
@@ -227,7 +229,7 @@ class Table(QTableWidget):
         for section, column in enumerate(columns):
             heading = QTableWidgetItem(self._titles[section])
             heading.setToolTip(column.tip)
-            heading.setTextAlignment(_RIGHT if section else _LEFT)
+            heading.setTextAlignment(self._alignment_of(section))
             self.setHorizontalHeaderItem(section, heading)
             if column.has_bar and not column.title:
                 head.setSectionResizeMode(0, sizes.ResizeToContents)
@@ -360,6 +362,11 @@ class Table(QTableWidget):
         order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=falls)
         return frame.iloc[order]
 
+    def _alignment_of(self, section: int) -> Qt.AlignmentFlag:
+        """Return how a column is aligned: names and texts left, numbers right."""
+        is_left = section == 0 or self._columns[section].is_text
+        return _LEFT if is_left else _RIGHT
+
     def _make_item(
         self, section: int, key: Any, value: Any, highest: float
     ) -> QTableWidgetItem:
@@ -373,7 +380,7 @@ class Table(QTableWidget):
         column, is_text = self._columns[section], not isinstance(value, Bar)
         text = column.format_value(value) if is_text and value == value else ""
         cell = QTableWidgetItem(text)
-        cell.setTextAlignment(_RIGHT if section else _LEFT)
+        cell.setTextAlignment(self._alignment_of(section))
         tip = self.tips.get(key, "")
         cell.setToolTip(escape_tooltip(tip if section else f"{text}\n{tip}".strip()))
         color = self._colors.get(key)

@@ -25,7 +25,11 @@ COLUMNS = (
     TableColumn("Track", "Id of the track. Click to select its moments."),
     TableColumn("Moments", "Number of times at which the object is on the map."),
     TableColumn("Majority", "The cluster with most moments."),
-    TableColumn("Clusters", "The clusters that the track passes, in order of time."),
+    TableColumn(
+        "Clusters",
+        "The clusters that the track passes, in order of time.",
+        is_text=True,
+    ),
 )
 SHOWN = ["track", "moments", "majority", "sequence"]
 """The columns of a summary that are listed."""
