@@ -14,7 +14,10 @@ from napari_embedding_game.data.columns import list_text
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.formats.tables import read_frame
 from napari_embedding_game.data.formats.tenx import find_matrix_files, read_counts
-from napari_embedding_game.data.formats.tissue_parts import check_picture_size
+from napari_embedding_game.data.formats.tissue_parts import (
+    PICTURES,
+    check_picture_size,
+)
 from napari_embedding_game.data.limits.memory import read_unpacked
 from napari_embedding_game.data.tissue import POSITIONS
 
@@ -129,7 +132,7 @@ def _read_library(folder: Path) -> dict[str, Any]:
     import imageio.v3 as imageio
 
     scales = folder / "scalefactors_json.json"
-    names = {kind: folder / f"tissue_{kind}_image.png" for kind in ("hires", "lowres")}
+    names = {kind: folder / f"tissue_{kind}_image.png" for kind in PICTURES}
     kind = next((kind for kind, path in names.items() if path.is_file()), None)
     if kind is None or not scales.is_file():
         raise DataError(f"{folder.name} has no picture with {scales.name}.")

@@ -22,7 +22,7 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.spatial_table import ATTRIBUTES
 from napari_embedding_game.data.tissue import POSITIONS, Tissue, TissueImage
 
-_PICTURES = ("hires", "lowres")
+PICTURES = ("hires", "lowres")
 """Names of a library's pictures, the best first."""
 _MAX_PIXELS = 1 << 26
 """Number of pixels above which a picture is left out."""
@@ -46,7 +46,7 @@ def read_tissue(
         is_column = isinstance(region, str) and region in obs
         column = region if is_column and obs[region].nunique() > 1 else column
     scales = {key for one in libraries.values() for key in one.get("scalefactors", ())}
-    has_scale = not scales.isdisjoint(f"tissue_{kind}_scalef" for kind in _PICTURES)
+    has_scale = not scales.isdisjoint(f"tissue_{kind}_scalef" for kind in PICTURES)
     tissue = find_tissue(
         obs,
         options.roles,
@@ -113,9 +113,9 @@ def _read_picture(library: Any, where: str, name: str) -> TissueImage:
     Raises DataError if it is too large or no picture, and LookupError, TypeError or
     ValueError if a part is missing or damaged.
     """
-    kind = next((x for x in _PICTURES if x in library["images"]), None)
+    kind = next((x for x in PICTURES if x in library["images"]), None)
     if kind is None:
-        raise DataError(f"it is neither {' nor '.join(_PICTURES)}.")
+        raise DataError(f"it is neither {' nor '.join(PICTURES)}.")
     item = library["images"][kind]
     check_picture_size(np.shape(item))
     pixels = store.read_element(item, where, f"the picture of {name}")
