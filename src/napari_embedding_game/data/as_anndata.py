@@ -35,8 +35,8 @@ def read(source: str | Path, **options: Any) -> AnnData:
     source : str or Path
         A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad, .h5mu, .loom or
         .rds file, a .zarr folder, counts of 10x, a folder of Visium or Xenium,
-        cytometry (.fcs), a folder of images with labels; or the name of a sample:
-        "digits", "pbmc" or "tissue".
+        cytometry (.fcs), a folder of images with labels, a plate of OME-Zarr; or the
+        name of a sample: "digits", "pbmc" or "tissue".
     **options
         Options of :class:`~.read_options.ReadOptions`, such as ``space="X_pca"``,
         ``missing="drop"``, ``roles={"donor": "samples"}``, or ``recipe=Recipe()``. Of

@@ -24,8 +24,8 @@ from napari_embedding_game.ui.tasks.reading import ReadingTask
 
 MAX_RECENT_MAPS = 5
 FOLDER_TIP = (
-    "A .zarr, 10x (matrix, Visium, Xenium), .fcs, or images with labels beside them "
-    "(_labels, _masks) or in labels/."
+    "A .zarr, a plate of OME-Zarr, 10x (matrix, Visium, Xenium), .fcs, or images with "
+    "labels beside them (_labels, _masks) or in labels/."
 )
 LAYER_TIP = "Load the measurements or the AnnData of the selected layer."
 FILES = f"Data and sessions ({' '.join(f'*{ending}' for ending in (*ENDINGS, ENDING))})"
