@@ -419,3 +419,14 @@ def test_a_plate_of_ome_zarr_that_cannot_be_measured_says_why(tmp_path, plate):
     (path / ".zattrs").write_text('{"plate": {"wells": 3}}')
     with pytest.raises(DataError, match="lists no wells"):
         read(path)
+    (path / ".zattrs").write_text('{"plate": {"wells": [3]}}')
+    with pytest.raises(DataError, match="could not be read as a part of a plate"):
+        read(path)
+
+
+def test_damaged_metadata_of_labels_give_a_sentence(tmp_path, plate):
+    _, fields = plate
+    path = write_ome_zarr_plate(tmp_path / "screen.zarr", fields, 2)
+    (path / "B/2/0/labels/.zattrs").write_text('{"labels": ["nuc')
+    with pytest.raises(DataError, match="could not be read as the labels of B/2/0"):
+        read(path)

@@ -28,12 +28,12 @@ from napari_embedding_game.data.formats.mudata import (
     read_modality_hashes,
     read_mudata_in_stages,
 )
-from napari_embedding_game.data.formats.store import is_zarr
+from napari_embedding_game.data.formats.store import is_zarr, read_attributes
 from napari_embedding_game.data.formats.tables import TABLES, read_table_in_stages
 from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.images.experiment import measure_folder_in_stages
 from napari_embedding_game.data.images.folder import PAIRING_HINT, has_image_pairs
-from napari_embedding_game.data.images.ome_zarr import is_plate, read_attributes
+from napari_embedding_game.data.images.ome_zarr import is_plate
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stages
@@ -66,9 +66,9 @@ def read_in_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]
 
     `path` is a file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or the first
     table of SpatialData), a folder of 10x Genomics (``matrix.mtx``, Visium, Xenium), of
-    .fcs files, or of images with their labels, whose objects are measured. The options
-    are kept with the dataset, but the recipe is not applied: see
-    :func:`~.loader.load`.
+    .fcs files, or of images with their labels, or a plate of OME-Zarr; the objects of
+    labels are measured. The options are kept with the dataset, but the recipe is not
+    applied: see :func:`~.loader.load`.
 
     Raises DataError with one sentence that names the file and the remedy, also if
     anything but a table is to be transposed.

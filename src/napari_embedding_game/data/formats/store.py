@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -69,6 +69,30 @@ def is_zarr_array(path: Path) -> bool:
     metadata = path / "zarr.json"
     text = metadata.read_bytes() if metadata.is_file() else b""
     return b'"node_type": "array"' in text or (path / ".zarray").is_file()
+
+
+def read_attributes(group: Path) -> Mapping[str, Any]:
+    """Return the attributes of a zarr group, or what they nest under the key "ome".
+
+    A folder that is no group of zarr has none. Raises OSError or ValueError if they
+    cannot be read.
+    """
+    for name in ("zarr.json", ".zattrs"):
+        if (group / name).is_file():
+            noted = json.loads((group / name).read_text(encoding="utf-8"))
+            # Newer versions of the formats nest their metadata.
+            for key in ("attributes", "ome"):
+                noted = noted.get(key, noted) if isinstance(noted, dict) else {}
+            return noted if isinstance(noted, dict) else {}
+    return {}
+
+
+def resolve_inside(group: Path, path: str) -> Path:
+    """Return a folder below a group; raise DataError if the path leads elsewhere."""
+    found, group = (group / path).resolve(), group.resolve()
+    if not found.is_relative_to(group):
+        raise DataError(f'{group.name} names the path "{path}", which is outside it.')
+    return found
 
 
 def is_array(item: Any) -> bool:

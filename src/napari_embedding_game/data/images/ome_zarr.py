@@ -7,8 +7,6 @@ read. Labels are in the group ``labels`` of each image.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +15,10 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import count_text, list_text
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
+from napari_embedding_game.data.formats.store import read_attributes, resolve_inside
 from napari_embedding_game.data.images.channels import load_pixels
 from napari_embedding_game.data.images.folder import ImagePair
 from napari_embedding_game.data.wells import parse_well, well_name
-
-
-def read_attributes(group: Path) -> Mapping[str, Any]:
-    """Return the OME metadata of a zarr group; {} for a folder that is no such group.
-
-    Raises OSError or ValueError if they cannot be read.
-    """
-    for name in ("zarr.json", ".zattrs"):
-        if (group / name).is_file():
-            noted = json.loads((group / name).read_text(encoding="utf-8"))
-            # Newer versions of the formats nest their metadata.
-            for key in ("attributes", "ome"):
-                noted = noted.get(key, noted) if isinstance(noted, dict) else {}
-            return noted if isinstance(noted, dict) else {}
-    return {}
 
 
 def is_plate(folder: Path) -> bool:
@@ -49,18 +33,19 @@ def find_plate_pairs(plate: Path) -> tuple[list[ImagePair], list[str]]:
     """Return the images of a plate with their labels, and notes on images without any.
 
     The images are in the order of the plate's list of wells. Of several labels of an
-    image the first in its list is taken. Raises DataError if no image has labels, or a
-    path of the metadata is none inside the plate.
+    image the first in its list is taken. Raises DataError if no image has labels, if
+    metadata are damaged, or if a path in them is none inside the plate.
     """
     pairs, without, others = list[ImagePair](), list[str](), set[str]()
-    for well_path in _listed_paths(plate, "plate", "wells"):
-        well = parse_well(
-            well_path.relative_to(plate.resolve()).as_posix().replace("/", "")
-        )
-        for image in _listed_paths(well_path, "well", "images"):
-            name = image.relative_to(plate.resolve()).as_posix()
-            found = read_attributes(image / "labels").get("labels")
-            names = [str(x) for x in found] if isinstance(found, list) else []
+    root = plate.resolve()
+    for well_path in _read_listed_folders(plate, "plate", "wells"):
+        well = parse_well(well_path.relative_to(root).as_posix().replace("/", ""))
+        for image in _read_listed_folders(well_path, "well", "images"):
+            name = image.relative_to(root).as_posix()
+            with wrap_read_errors(image / "labels", f"the labels of {name}"):
+                found = read_attributes(image / "labels").get("labels")
+                names = [str(x) for x in found] if isinstance(found, list) else []
+                folders = [resolve_inside(image / "labels", x) for x in names[:1]]
             if not names:
                 without.append(name)
                 continue
@@ -69,7 +54,7 @@ def find_plate_pairs(plate: Path) -> tuple[list[ImagePair], list[str]]:
                 ImagePair(
                     name=name,
                     images=(image,),
-                    labels=_inside(image / "labels", names[0]),
+                    labels=folders[0],
                     plate=plate.name.removesuffix(".zarr").removesuffix(".ome"),
                     well=well_name(well) if well else "",
                     field=image.name,
@@ -100,7 +85,9 @@ def read_finest_pixels(image: Path) -> NDArray[Any]:
     scales = read_attributes(image).get("multiscales")
     scale = scales[0] if isinstance(scales, list) and scales else {}
     listed = scale.get("datasets") or [{}]
-    array = zarr.open_array(_inside(image, str(listed[0].get("path", ""))), mode="r")
+    array = zarr.open_array(
+        resolve_inside(image, str(listed[0].get("path", ""))), mode="r"
+    )
     axes = [x.get("name") if isinstance(x, dict) else x for x in scale.get("axes", [])]
     axes = axes if len(axes) == array.ndim else [*"tczyx"[5 - min(array.ndim, 5) :]]
     pixels: NDArray[Any] = load_pixels(array, image.name)
@@ -123,7 +110,7 @@ def read_channel_names(image: Path) -> list[str]:
     return names if all(names) and len({*names}) == len(names) else []
 
 
-def _listed_paths(group: Path, kind: str, listed: str) -> list[Path]:
+def _read_listed_folders(group: Path, kind: str, listed: str) -> list[Path]:
     """Return the folders that the metadata of a plate or well list, inside the group.
 
     Raises DataError if the list is no list of paths.
@@ -133,12 +120,4 @@ def _listed_paths(group: Path, kind: str, listed: str) -> list[Path]:
         entries = content.get(listed) if isinstance(content, dict) else None
         if not isinstance(entries, list):
             raise DataError(f"{group.name} lists no {listed}: write the plate anew.")
-        return [_inside(group, str(x.get("path") or "")) for x in entries]
-
-
-def _inside(group: Path, path: str) -> Path:
-    """Return a folder below a group; raise DataError if the path leads elsewhere."""
-    found, group = (group / path).resolve(), group.resolve()
-    if not found.is_relative_to(group):
-        raise DataError(f'{group.name} names the path "{path}", which is outside it.')
-    return found
+        return [resolve_inside(group, str(x.get("path") or "")) for x in entries]
