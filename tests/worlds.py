@@ -1,6 +1,7 @@
 """Worlds that tests have in common: rows, cells of some kinds, played sessions."""
 
 import gzip
+import struct
 import warnings
 from dataclasses import replace
 
@@ -259,6 +260,62 @@ def write_adata(adata, path, zarr_format=2):
         anndata.settings.override(zarr_write_format=zarr_format),
     ):
         (adata.write_zarr if path.suffix == ".zarr" else adata.write_h5ad)(path)
+    return path
+
+
+def to_wkb(*rings):
+    """Return a point (x, y), or a polygon of rings, in well-known binary."""
+    if np.ndim(rings[0]) == 1:
+        return struct.pack("<BI2d", 1, 1, *rings[0])
+    corners = [np.asarray([*ring, ring[0]], "<f8") for ring in rings]
+    parts = [struct.pack("<I", len(ring)) + ring.tobytes() for ring in corners]
+    return struct.pack("<BII", 1, 3, len(rings)) + b"".join(parts)
+
+
+def annotate(adata, regions, ids):
+    """Say, as SpatialData does, which instance of which element each row is about."""
+    adata.obs["region"], adata.obs["cell_id"] = pd.Categorical(regions), ids
+    adata.uns["spatialdata_attrs"] = {
+        "region": sorted({*regions}),
+        "region_key": "region",
+        "instance_key": "cell_id",
+    }
+    return adata
+
+
+def step(kind, numbers=None, axes="xy", unit="unit", to="global"):
+    """Return a transformation of coordinates as the elements of SpatialData have it."""
+    key = {"sequence": "transformations"}.get(kind, kind)
+    listed = [{"name": x, "type": "space", "unit": unit} for x in axes]
+    return {
+        "type": kind,
+        **({} if numbers is None else {key: numbers}),
+        "input": {"name": axes, "axes": listed},
+        "output": {"name": to, "axes": listed},
+    }
+
+
+def write_spatialdata(path, table, elements, zarr_format=3):
+    """Write a table, and elements with their transformation; return where they are.
+
+    Elements are keyed by their path: "shapes/..." are tables with a column of geometry,
+    "points/..." lists of tables.
+    """
+    import zarr
+
+    zarr.open_group(str(path), mode="w", zarr_format=zarr_format)
+    write_adata(table, path / "tables" / "cells.zarr", zarr_format)
+    (path / "tables" / "cells.zarr").rename(path / "tables" / "cells")
+    zarr.open_group(str(path / "tables"), mode="a", zarr_format=zarr_format)
+    for name, (content, transformation) in elements.items():
+        group = zarr.open_group(str(path / name), mode="w", zarr_format=zarr_format)
+        group.attrs["coordinateTransformations"] = [transformation]
+        if name.startswith("shapes"):
+            content.to_parquet(path / name / "shapes.parquet")
+            continue
+        (parts := path / name / "points.parquet").mkdir()
+        for i, part in enumerate(content):
+            part.to_parquet(parts / f"part.{i}.parquet")
     return path
 
 
