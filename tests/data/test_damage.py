@@ -42,9 +42,19 @@ def table():
     return pd.DataFrame(rows, columns=[*"abc"]).assign(kind=[*"xy"] * 20)
 
 
+def spatialdata(path):
+    """Write a table whose rows are about cells beside it."""
+    corners = np.random.default_rng(0).uniform(0, 100, (40, 5, 2))
+    shapes = pd.DataFrame({"geometry": [worlds.to_wkb(ring) for ring in corners]})
+    elements = {"shapes/cells": (shapes, worlds.step("scale", [2.0, 2.0]))}
+    table = worlds.annotate(cells(), ["cells"] * 40, np.arange(40))
+    worlds.write_spatialdata(path, table, elements)
+
+
 WRITERS = {
     "a.h5ad": lambda path: cells().write_h5ad(path),
     "a.zarr": lambda path: worlds.write_adata(cells(), path),
+    "s.zarr": spatialdata,
     "a.npy": lambda path: np.save(path, table()[[*"abc"]].to_numpy()),
     "a.npz": lambda path: np.savez_compressed(path, X=table()[[*"abc"]].to_numpy()),
     "a.csv": lambda path: table().to_csv(path, index=False),

@@ -36,12 +36,15 @@ _AXES: tuple[tuple[str, str, Unit], ...] = (
 )
 """Names of columns of positions, the best first: a pattern in which @ is the axis, the
 axes x, y (and z), and the unit where the name does not say it."""
-_UNITS: dict[str, tuple[Unit, float]] = {
+UNITS: dict[str, tuple[Unit, float]] = {
     **dict.fromkeys(("um", "µm", "μm", "micron", "microns"), ("µm", 1.0)),
+    **dict.fromkeys(("micrometer", "micrometre"), ("µm", 1.0)),
     **dict.fromkeys(("px", "pixel", "pixels"), ("pixel", 1.0)),
-    "mm": ("µm", 1_000.0),
+    **dict.fromkeys(("mm", "millimeter", "millimetre"), ("µm", 1_000.0)),
+    **dict.fromkeys(("nanometer", "nanometre"), ("µm", 0.001)),
 }
-"""Unit, and factor, by the ending of a name."""
+"""Unit, and factor, by the ending of the name of a column, or by an axis of OME-Zarr.
+"""
 _PREFIX = r"(?P<prefix>.*[_\- .:])?"
 _ENDING = r"([_\- .]?\W?(?P<unit>[uµμ]m|microns?|px|pixels?|mm)\W?)?"
 _SECTIONS = (
@@ -146,7 +149,7 @@ def _find_named_axes(names: Sequence[str]) -> Iterator[_Axes]:
         for (_, ending), by_axis in found.items():
             if {0, 1} <= by_axis.keys():
                 columns = tuple(by_axis[axis] for axis in sorted(by_axis))
-                unit, factor = _UNITS.get(ending, (usual, 1.0))
+                unit, factor = UNITS.get(ending, (usual, 1.0))
                 yield _Axes(columns, unit, ", ".join(columns), factor)
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 ATTRIBUTES = "spatialdata_attrs"
+KEYS_OF_COLUMNS = "region_key", "instance_key"
+"""Keys of the attributes that name the columns of regions and instances."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ def find_table_of_layer(
     if not hasattr(adata, "obs"):
         return None
     noted = {**metadata, **(adata.uns.get(ATTRIBUTES) or {})}
-    keys = [noted.get(name) for name in ("region_key", "instance_key")]
+    keys = [noted.get(name) for name in KEYS_OF_COLUMNS]
     region_key, instance_key = (key if key in adata.obs else None for key in keys)
     all_rows = SpatialTable(adata, instance_key, "")
     if region_key is None:

@@ -74,7 +74,8 @@ class Tissue:
 
 def to_tissue_positions(values: Any) -> NDArray[np.float32]:
     """Return positions (N, 2 or 3) as float32; NaN in all axes if one is not finite."""
-    positions = np.array(values, dtype=np.float32, order="C")
+    with np.errstate(over="ignore"):  # what is too large becomes infinite
+        positions = np.array(values, dtype=np.float32, order="C")
     positions[~np.isfinite(positions).all(axis=1)] = np.nan
     return positions
 

@@ -35,6 +35,7 @@ from napari_embedding_game.data.expression import (
 )
 from napari_embedding_game.data.formats import spaces, store
 from napari_embedding_game.data.formats.matrices import dataset_from_matrix
+from napari_embedding_game.data.formats.spatial_elements import find_elements_folder
 from napari_embedding_game.data.formats.tissue_parts import read_tissue
 from napari_embedding_game.data.gene_names import find_ensembl_ids, gene_display_names
 from napari_embedding_game.data.identity import (
@@ -105,7 +106,9 @@ def read_anndata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResul
     The space is written ``X_pca``, ``obsm['X_pca']``, ``X`` or ``layers['counts']``. By
     default it is ``X_pca``; else the first entry of ``obsm``, by key, with more than
     three columns that holds neither a map nor positions; else ``X``; else any space. Of
-    SpatialData the first table by name is read, and a note names the other tables.
+    SpatialData the first table by name is read, and a note names the other tables; the
+    rows of a table without positions have those of the shapes or points that they
+    annotate.
 
     Raises DataError if the file is damaged or too large, or lacks the space.
     """
@@ -316,7 +319,8 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs = obs.set_axis(obs.index.astype(str), axis="index")
     obs = obs.set_axis(make_names_unique(obs.columns), axis="columns")
     obs = pd.concat([obs, _read_coordinates(root, where, obs)], axis="columns")
-    tissue, tissue_notes = read_tissue(root, obs, where, options)
+    elements = find_elements_folder(source.path)
+    tissue, tissue_notes = read_tissue(root, obs, where, options, elements)
     yield Stage("Reading the table of genes (var)")
     names = _read_gene_names(source, spaces.get_space_var(root, space))
     yield Stage(f"Reading {space}")

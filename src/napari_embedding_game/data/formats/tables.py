@@ -434,15 +434,11 @@ def decode_utf8(content: bytes, where: str) -> str:
         ) from error
 
 
-def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
-    """Parse a .parquet file, after checking how many bytes its table takes.
+def open_parquet(content: bytes, where: str) -> Any:
+    """Return the pyarrow.parquet.ParquetFile of the content of a .parquet file.
 
-    Lists and nested values are left out, and noted in ``attrs``. Whole numbers beside
-    gaps stay exact, and an index called "label" or similar becomes a column.
-
-    Raises DataError if the table is too large, or has only nested values.
+    Raises DataError if its table is too large for the memory.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
@@ -453,7 +449,20 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     memory.check_fits(
         max(n_bytes, 2 * _BYTES_PER_CHARACTER * n_values), where, "its table"
     )
-    table = file.read()
+    return file
+
+
+def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
+    """Parse a .parquet file, after checking how many bytes its table takes.
+
+    Lists and nested values are left out, and noted in ``attrs``. Whole numbers beside
+    gaps stay exact, and an index called "label" or similar becomes a column.
+
+    Raises DataError if the table is too large, or has only nested values.
+    """
+    import pyarrow as pa
+
+    table = open_parquet(content, where).read()
     names = columns.make_names_unique(pd.Index(table.column_names))
     known = table.schema.metadata  # notes of pandas on the columns that were row names
     table = table.rename_columns(names).replace_schema_metadata(known)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ import pandas as pd
 from napari_embedding_game.data.columns import list_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import spaces, store
+from napari_embedding_game.data.formats.spatial_elements import Places, read_places
 from napari_embedding_game.data.positions import find_tissue
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.spatial_table import ATTRIBUTES
+from napari_embedding_game.data.spatial_table import ATTRIBUTES, KEYS_OF_COLUMNS
 from napari_embedding_game.data.tissue import POSITIONS, Tissue, TissueImage
 
 PICTURES = ("hires", "lowres")
@@ -29,22 +31,26 @@ _MAX_PIXELS = 1 << 26
 
 
 def read_tissue(
-    root: Any, obs: pd.DataFrame, where: str, options: ReadOptions
+    root: Any,
+    obs: pd.DataFrame,
+    where: str,
+    options: ReadOptions,
+    elements: Path | None = None,
 ) -> tuple[Tissue | None, list[str]]:
-    """Read the positions of the rows of a root, and notes on pictures left out.
+    """Read the positions of the rows of a root, and notes on what was left out.
 
     ``root``: parts of an AnnData, see :mod:`~.spaces`. ``obs`` (N rows): its metadata,
-    with the axes of ``obsm``. ``where``: subject of messages.
+    with the axes of ``obsm``. ``where``: subject of messages. ``elements``: folder of
+    the SpatialData whose shapes and points give the positions if ``root`` has none.
     """
     found = spaces.find_uns_item(root, POSITIONS)
     names = sorted(found) if hasattr(found, "keys") else []
     libraries = {name: found[name] for name in names if hasattr(found[name], "keys")}
     column = _find_library_column(obs, list(libraries))
-    item = spaces.find_uns_item(root, ATTRIBUTES, "region_key")
-    if item is not None:
-        region = store.read_element(item, where, "its attributes")
-        is_column = isinstance(region, str) and region in obs
-        column = region if is_column and obs[region].nunique() > 1 else column
+    region, instance = (
+        _find_annotating_column(root, obs, where, x) for x in KEYS_OF_COLUMNS
+    )
+    column = region if region and obs[region].nunique() > 1 else column
     scales = {key for one in libraries.values() for key in one.get("scalefactors", ())}
     has_scale = not scales.isdisjoint(f"tissue_{kind}_scalef" for kind in PICTURES)
     tissue = find_tissue(
@@ -54,9 +60,43 @@ def read_tissue(
         section_column=column,
         unit="pixel" if has_scale else "",
     )
+    if tissue is None and elements is not None and region and instance:
+        places = read_places(elements, obs[region], obs[instance])
+        return _find_tissue_of_places(places, obs, options, column), [*places.notes]
     if tissue is None or not libraries:
         return tissue, []
     return _with_pictures(tissue, libraries, obs, where)
+
+
+def _find_annotating_column(
+    root: Any, obs: pd.DataFrame, where: str, key: str
+) -> str | None:
+    """Return the column of ``obs`` that SpatialData names under a key; None without."""
+    item = spaces.find_uns_item(root, ATTRIBUTES, key)
+    if item is None:
+        return None
+    name = store.read_element(item, where, "its attributes")
+    return name if isinstance(name, str) and name in obs else None
+
+
+def _find_tissue_of_places(
+    places: Places, obs: pd.DataFrame, options: ReadOptions, column: str | None
+) -> Tissue | None:
+    """Return the tissue of rows by the places of what they annotate; None without any.
+
+    ``column``: column of the sections, None to look for it.
+    """
+    key = places.origin
+    names = [f"{key} {i + 1}" for i in range(places.positions.shape[1])]
+    axes = pd.DataFrame(places.positions, index=obs.index, columns=names)
+    tissue = find_tissue(
+        pd.concat([obs, axes], axis="columns"),
+        options.roles,
+        obsm_keys=[key],
+        section_column=column,
+        unit=places.unit,
+    )
+    return None if tissue is None else replace(tissue, origin=key)
 
 
 def _find_library_column(obs: pd.DataFrame, libraries: Sequence[str]) -> str | None:
