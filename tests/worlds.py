@@ -283,7 +283,7 @@ def annotate(adata, regions, ids):
     return adata
 
 
-def step(kind, numbers=None, axes="xy", unit="unit", to="global"):
+def transformation(kind, numbers=None, axes="xy", unit="unit", to="global"):
     """Return a transformation of coordinates as the elements of SpatialData have it."""
     key = {"sequence": "transformations"}.get(kind, kind)
     listed = [{"name": x, "type": "space", "unit": unit} for x in axes]

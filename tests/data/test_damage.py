@@ -46,7 +46,7 @@ def spatialdata(path):
     """Write a table whose rows are about cells beside it."""
     corners = np.random.default_rng(0).uniform(0, 100, (40, 5, 2))
     shapes = pd.DataFrame({"geometry": [worlds.to_wkb(ring) for ring in corners]})
-    elements = {"shapes/cells": (shapes, worlds.step("scale", [2.0, 2.0]))}
+    elements = {"shapes/cells": (shapes, worlds.transformation("scale", [2.0, 2.0]))}
     table = worlds.annotate(cells(), ["cells"] * 40, np.arange(40))
     worlds.write_spatialdata(path, table, elements)
 

@@ -9,7 +9,7 @@ import pytest
 
 import worlds
 from napari_embedding_game.data.tissue import tissue_text
-from worlds import read, step, to_wkb
+from worlds import read, to_wkb, transformation
 
 N = 12
 SQUARE = np.array([(0, 0), (2, 0), (2, 2), (0, 2)])
@@ -42,12 +42,18 @@ def test_rows_have_the_places_of_what_they_annotate(tmp_path, version):
     for region in ("left", "right"):
         ids[regions == region] = RNG.permutation(N)
     ids[5] = 99
-    turn = [step("scale", [2.0, 3.0]), step("affine", [[0, 1, 5], [1, 0, 7]])]
+    turn = [
+        transformation("scale", [2.0, 3.0]),
+        transformation("affine", [[0, 1, 5], [1, 0, 7]]),
+    ]
     elements = {
-        "shapes/left": (squares(PLACES[0]), step("sequence", turn, unit="micrometer")),
+        "shapes/left": (
+            squares(PLACES[0]),
+            transformation("sequence", turn, unit="micrometer"),
+        ),
         "shapes/right": (
             spots(PLACES[1]),
-            step("translation", [-4, 2.5], unit="micrometer"),
+            transformation("translation", [-4, 2.5], unit="micrometer"),
         ),
     }
     # An identifier may be a number in the table and a text beside it.
@@ -79,7 +85,10 @@ def test_points_in_several_files_of_which_each_counts_from_0(tmp_path):
     again = points.iloc[:2].reset_index(drop=True)
     matrix = RNG.random((3, 4))
     elements = {
-        "points/spots": ([points, again], step("affine", matrix.tolist(), "xyz")),
+        "points/spots": (
+            [points, again],
+            transformation("affine", matrix.tolist(), "xyz"),
+        ),
     }
     ids = RNG.permutation(N)
     path = worlds.write_spatialdata(
@@ -94,7 +103,7 @@ def test_points_in_several_files_of_which_each_counts_from_0(tmp_path):
 
 
 def test_positions_of_the_table_come_first(tmp_path):
-    elements = {"shapes/left": (squares(PLACES[0]), step("identity"))}
+    elements = {"shapes/left": (squares(PLACES[0]), transformation("identity"))}
     adata = table(["left"] * N, np.arange(N))
     adata.obsm["spatial"] = PLACES[1]
     path = worlds.write_spatialdata(tmp_path / "s.zarr", adata, elements)
@@ -106,7 +115,9 @@ def test_positions_of_the_table_come_first(tmp_path):
 
 
 def test_another_coordinate_system_is_told_and_units_become_micrometres(tmp_path):
-    swap = step("mapAxis", {"x": "y", "y": "x"}, unit="millimeter", to="slide")
+    swap = transformation(
+        "mapAxis", {"x": "y", "y": "x"}, unit="millimeter", to="slide"
+    )
     path = worlds.write_spatialdata(
         tmp_path / "s.zarr",
         table(["left"] * N, np.arange(N)),
@@ -146,7 +157,7 @@ def attributes(text):
     return write
 
 
-def transformation(changed):
+def with_transformation(changed):
     noted = {"attributes": {"coordinateTransformations": [changed]}}
     return attributes(json.dumps(noted))
 
@@ -166,10 +177,22 @@ def link(path):
         (geoarrow, "GeoArrow: write it as WKB"),
         (attributes('{"attributes": {"coord'), "could not be read as shapes"),
         (attributes("{}"), "could not be read as shapes"),
-        (transformation(step("scale", [2.0])), "could not be read as shapes"),
-        (transformation(step("scale", "a")), "could not be read as shapes"),
-        (transformation(step("identity", axes="xyzt")), "could not be read as shapes"),
-        (transformation(step("byDimension")), '"byDimension", which is not known'),
+        (
+            with_transformation(transformation("scale", [2.0])),
+            "could not be read as shapes",
+        ),
+        (
+            with_transformation(transformation("scale", "a")),
+            "could not be read as shapes",
+        ),
+        (
+            with_transformation(transformation("identity", axes="xyzt")),
+            "could not be read as shapes",
+        ),
+        (
+            with_transformation(transformation("byDimension")),
+            '"byDimension", which is not known',
+        ),
         (link, "which is outside it"),
         (lambda path: shutil.rmtree(path / "shapes/left"), "No positions of left"),
     ],
@@ -177,7 +200,7 @@ def link(path):
 def test_a_table_without_readable_elements_is_read_and_says_why(
     tmp_path, damage, reason
 ):
-    elements = {"shapes/left": (squares(PLACES[0]), step("identity"))}
+    elements = {"shapes/left": (squares(PLACES[0]), transformation("identity"))}
     adata = table(["left"] * N, np.arange(N))
     path = worlds.write_spatialdata(tmp_path / "s.zarr", adata, elements)
     damage(path)
@@ -189,7 +212,7 @@ def test_a_table_without_readable_elements_is_read_and_says_why(
 
 
 def test_names_of_elements_stay_inside_the_folder(tmp_path):
-    elements = {"shapes/left": (squares(PLACES[0]), step("identity"))}
+    elements = {"shapes/left": (squares(PLACES[0]), transformation("identity"))}
     for name in ("../shapes/left/../../../out", "/etc", "le\0ft", "x" * 300, ".", ""):
         adata = table([name] * N, np.arange(N))
         path = worlds.write_spatialdata(tmp_path / "s.zarr", adata, elements)

@@ -1,4 +1,4 @@
-"""Read the places of the shapes and points that a table of SpatialData annotates.
+"""Read positions of the shapes and points that a table of SpatialData annotates.
 
 A folder of SpatialData has its elements beside its tables: ``shapes/NAME`` is a group
 of zarr with a GeoParquet file, ``points/NAME`` one with a folder of parquet files. Each
@@ -37,8 +37,8 @@ _Coordinates = dict[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Where the instances are that N rows of a table annotate."""
+class AnnotatedPositions:
+    """Positions of the instances that N rows of a table are about."""
 
     positions: NDArray[np.float64]
     """(N, 2) x and y, or (N, 3) x, y and z; NaN where unknown."""
@@ -72,8 +72,10 @@ def find_elements_folder(path: Path | None) -> Path | None:
     return path.parent.parent if path.parent.name == _TABLES else None
 
 
-def read_places(folder: Path, regions: pd.Series, instances: pd.Series) -> Places:
-    """Read the places of the instances that N rows of a table are about.
+def read_annotated_positions(
+    folder: Path, regions: pd.Series, instances: pd.Series
+) -> AnnotatedPositions:
+    """Read the positions of the instances that N rows of a table are about.
 
     ``folder``: that of SpatialData. ``regions`` and ``instances`` (N,): name of the
     element, and identifier in the element, of each row. An element that is damaged,
@@ -118,7 +120,7 @@ def read_places(folder: Path, regions: pd.Series, instances: pd.Series) -> Place
         )
     units = {one.unit for one in found.values()}
     is_flat = any(one.positions.shape[1] == 2 for one in found.values())
-    return Places(
+    return AnnotatedPositions(
         positions[:, :2] if is_flat else positions,
         units.pop() if len(units) == 1 else "",
         f"centroids of {list_text([*found])}",
@@ -223,22 +225,26 @@ def _choose_transformation(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     return chosen
 
 
-def _transform(coordinates: _Coordinates, step: Mapping[str, Any]) -> _Coordinates:
+def _transform(
+    coordinates: _Coordinates, transformation: Mapping[str, Any]
+) -> _Coordinates:
     """Return the coordinates after a transformation of the element's attributes.
 
     Raises DataError for an unknown kind of transformation, and an exception of any of
     several types for a damaged one.
     """
-    kind = step["type"]
+    kind = transformation["type"]
     if kind == "sequence":
-        for one in step["transformations"]:
+        for one in transformation["transformations"]:
             coordinates = _transform(coordinates, one)
         return coordinates
     if kind == "mapAxis":
-        return {new: coordinates[old] for new, old in step["mapAxis"].items()}
-    before, after = ([x["name"] for x in step[x]["axes"]] for x in ("input", "output"))
+        return {new: coordinates[old] for new, old in transformation["mapAxis"].items()}
+    before, after = (
+        [x["name"] for x in transformation[x]["axes"]] for x in ("input", "output")
+    )
     values = np.stack([coordinates[x] for x in before], axis=1)
-    numbers = np.asarray(step.get(kind, ()), np.float64)
+    numbers = np.asarray(transformation.get(kind, ()), np.float64)
     with np.errstate(all="ignore"):
         if kind == "affine":
             _check_shape(numbers, (len(after), len(before) + 1))
@@ -260,8 +266,8 @@ def _check_shape(numbers: NDArray[np.float64], shape: tuple[int, ...]) -> None:
         raise ValueError(f"numbers of shape {numbers.shape} for {shape}")
 
 
-def _find_unit(step: Mapping[str, Any]) -> tuple[Unit, float]:
+def _find_unit(transformation: Mapping[str, Any]) -> tuple[Unit, float]:
     """Return the unit of positions after a transformation, and the factor to get it."""
-    axes = step["output"]["axes"]
+    axes = transformation["output"]["axes"]
     units = {str(x.get("unit")).lower() for x in axes if x["name"] in _AXES}
     return UNITS.get(units.pop(), ("", 1.0)) if len(units) == 1 else ("", 1.0)

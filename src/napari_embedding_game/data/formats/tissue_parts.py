@@ -18,7 +18,10 @@ import pandas as pd
 from napari_embedding_game.data.columns import list_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import spaces, store
-from napari_embedding_game.data.formats.spatial_elements import Places, read_places
+from napari_embedding_game.data.formats.spatial_elements import (
+    AnnotatedPositions,
+    read_annotated_positions,
+)
 from napari_embedding_game.data.positions import find_tissue
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.spatial_table import ATTRIBUTES, KEYS_OF_COLUMNS
@@ -61,8 +64,9 @@ def read_tissue(
         unit="pixel" if has_scale else "",
     )
     if tissue is None and elements is not None and region and instance:
-        places = read_places(elements, obs[region], obs[instance])
-        return _find_tissue_of_places(places, obs, options, column), [*places.notes]
+        annotated = read_annotated_positions(elements, obs[region], obs[instance])
+        tissue = _find_annotated_tissue(annotated, obs, options, column)
+        return tissue, [*annotated.notes]
     if tissue is None or not libraries:
         return tissue, []
     return _with_pictures(tissue, libraries, obs, where)
@@ -79,22 +83,25 @@ def _find_annotating_column(
     return name if isinstance(name, str) and name in obs else None
 
 
-def _find_tissue_of_places(
-    places: Places, obs: pd.DataFrame, options: ReadOptions, column: str | None
+def _find_annotated_tissue(
+    annotated: AnnotatedPositions,
+    obs: pd.DataFrame,
+    options: ReadOptions,
+    column: str | None,
 ) -> Tissue | None:
-    """Return the tissue of rows by the places of what they annotate; None without any.
+    """Return the tissue of rows by what they annotate; None without positions.
 
     ``column``: column of the sections, None to look for it.
     """
-    key = places.origin
-    names = [f"{key} {i + 1}" for i in range(places.positions.shape[1])]
-    axes = pd.DataFrame(places.positions, index=obs.index, columns=names)
+    key = annotated.origin
+    names = [f"{key} {i + 1}" for i in range(annotated.positions.shape[1])]
+    axes = pd.DataFrame(annotated.positions, index=obs.index, columns=names)
     tissue = find_tissue(
         pd.concat([obs, axes], axis="columns"),
         options.roles,
         obsm_keys=[key],
         section_column=column,
-        unit=places.unit,
+        unit=annotated.unit,
     )
     return None if tissue is None else replace(tissue, origin=key)
 

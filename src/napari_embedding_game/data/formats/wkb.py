@@ -63,7 +63,8 @@ class _Reader:
 
     def __init__(self, shapes: Sequence[bytes | None]) -> None:
         given = [shape or b"" for shape in shapes]
-        self.buffer = b"".join([*given, bytes(8)])  # values are looked up in pairs
+        # At least one number fits into the buffer.
+        self.buffer = b"".join([*given, bytes(8)])
         sizes = np.fromiter(map(len, given), np.int64, len(given))
         self.ends = np.cumsum(sizes)
         self.at = self.ends - sizes
@@ -110,7 +111,7 @@ class _Reader:
 
     def _read_headers(self, rows: _Ints) -> _Ints:
         """Read byte order and type of the next part; return its kind, keep its axes."""
-        orders = np.frombuffer(self.buffer, np.uint8)[self._pass(rows, 1)]
+        orders = np.frombuffer(self.buffer, np.uint8)[self._advance(rows, 1)]
         self.is_little[rows] = orders == 1
         flags = self._read_counts(rows)
         dimensions, kinds = np.divmod(flags & (_SRID - 1), 1000)
@@ -119,18 +120,18 @@ class _Reader:
         self.has_z[rows] = (flags & _Z > 0) | (dimensions & 1 > 0)
         has_m = (flags & _M > 0) | (dimensions & 2 > 0)
         self.n_axes[rows] = 2 + self.has_z[rows] + has_m
-        self._pass(rows, 4 * (flags & _SRID > 0))
+        self._advance(rows, 4 * (flags & _SRID > 0))
         return kinds
 
     def _read_counts(self, rows: _Ints) -> _Ints:
         """Read an unsigned number of four bytes."""
-        values = self._look_up("u4", self._pass(rows, 4), self.is_little[rows])
+        values = self._read_values("u4", self._advance(rows, 4), self.is_little[rows])
         return values.astype(np.int64)
 
     def _read_corners(self, rows: _Ints, lengths: _Ints, is_hole: _Bools) -> _Runs:
         """Read as many corners as `lengths` says; runs without corners are left out."""
         width = 8 * self.n_axes[rows]
-        starts, is_run = self._pass(rows, lengths * width), lengths > 0
+        starts, is_run = self._advance(rows, lengths * width), lengths > 0
         rows, lengths, starts = rows[is_run], lengths[is_run], starts[is_run]
         run = np.repeat(np.arange(len(rows)), lengths)
         before: _Ints = np.cumsum(lengths) - lengths
@@ -138,12 +139,12 @@ class _Reader:
         is_little, has_z = self.is_little[rows][run], self.has_z[rows][run]
         corners = np.full((len(run), 3), np.nan)
         for axis in (0, 1):
-            corners[:, axis] = self._look_up("f8", at + 8 * axis, is_little)
-        corners[has_z, 2] = self._look_up("f8", at[has_z] + 16, is_little[has_z])
+            corners[:, axis] = self._read_values("f8", at + 8 * axis, is_little)
+        corners[has_z, 2] = self._read_values("f8", at[has_z] + 16, is_little[has_z])
         return _Runs(rows, lengths, is_hole[is_run], corners)
 
-    def _pass(self, rows: _Ints, n_bytes: Any) -> _Ints:
-        """Return the place reached in each shape, and go on by a number of bytes.
+    def _advance(self, rows: _Ints, n_bytes: Any) -> _Ints:
+        """Return the place reached in each shape, and pass over a number of bytes.
 
         Raises ValueError if a shape has not as many.
         """
@@ -153,8 +154,8 @@ class _Reader:
             raise ValueError("a shape is cut short")
         return places
 
-    def _look_up(self, kind: str, at: _Ints, is_little: _Bools) -> NDArray[Any]:
-        """Return the values of a type at any bytes, with the byte order of each."""
+    def _read_values(self, kind: str, at: _Ints, is_little: _Bools) -> NDArray[Any]:
+        """Return the values of a type at places in the buffer, in any byte orders."""
         n = len(self.buffer) - np.dtype(kind).itemsize + 1
         little, big = (
             np.ndarray(n, order + kind, self.buffer, strides=1)[at] for order in "<>"
@@ -169,23 +170,25 @@ def _average_runs(runs: _Runs, n: int) -> _Floats:
     row, following = runs.rows[run], np.arange(1, len(run) + 1)
     following[ends - 1] = ends - runs.lengths  # the first corner comes after the last
 
-    def add_up(values: _Floats | None) -> _Floats:
+    def sum_by_shape(values: _Floats | None) -> _Floats:
         return np.bincount(row, values, n).astype(np.float64)
 
     with np.errstate(all="ignore"):
-        count = add_up(None)
-        centroids = np.stack([add_up(axis) / count for axis in runs.corners.T], axis=1)
+        count = sum_by_shape(None)
+        centroids = np.stack(
+            [sum_by_shape(axis) / count for axis in runs.corners.T], axis=1
+        )
         # Products of large coordinates would leave few digits to their differences.
         x, y = (runs.corners - centroids[row])[:, :2].T
         next_x, next_y = x[following], y[following]
         areas, lines = x * next_y - next_x * y, np.hypot(next_x - x, next_y - y)
         signs = np.sign(np.bincount(run, areas)) * np.where(runs.is_hole, -1, 1)
         areas *= signs[run]  # a ring may be written in either direction
-        area, perimeter = add_up(areas), add_up(lines)
+        area, perimeter = sum_by_shape(areas), sum_by_shape(lines)
         has_area, has_lines = area > _NO_AREA * perimeter**2, perimeter > 0
         for axis, sums in enumerate((x + next_x, y + next_y)):
-            by_area = add_up(areas * sums) / (3 * area)
-            by_lines = add_up(lines * sums) / (2 * perimeter)
+            by_area = sum_by_shape(areas * sums) / (3 * area)
+            by_lines = sum_by_shape(lines * sums) / (2 * perimeter)
             shift = np.where(has_lines, by_lines, 0)
             centroids[:, axis] += np.where(has_area, by_area, shift)
     return centroids
