@@ -188,6 +188,37 @@ def test_a_space_of_a_modality(mudata, counts, spaces):
         read(path, space="X_umap")
 
 
+def test_a_second_space_is_that_of_its_modality(mudata, counts):
+    path, proteins, factors = mudata
+    of_proteins = {"space": "X of rna", "second_space": "X of prot"}
+    both = read(path, **of_proteins)
+    assert (both.space, both.second_space) == ("X of rna", "X of prot")
+    expected = proteins.to_df().reindex(both.obs.index).to_numpy()
+    assert np.isnan(expected).all(axis=1).sum() == N - 20
+    np.testing.assert_array_equal(both.second_X, expected)
+    other = read(path, space="X of prot", second_space="X of rna")
+    np.testing.assert_array_equal(other.second_X, counts[::-1][:20])
+    same = read(path, space="X of rna", second_space="obsm['X_mofa'] of rna")
+    np.testing.assert_allclose(same.second_X, factors, rtol=1e-6)
+    known = Identity.from_dataset(both)
+    found = read_row_hashes(path, known, ReadOptions(**of_proteins))
+    align_rows(known, Identity(both.source_obs_names, found), path.name)
+    with pytest.raises(DataError, match='no space "X_umap": choose one of'):
+        read(path, space="X of rna", second_space="X_umap")
+
+
+def test_cells_of_repeated_names_in_modalities(mudata):
+    path, _, _ = mudata
+    with h5py.File(path, "r+") as file:
+        names = file["mod/prot/obs/_index"]
+        names[1] = names[0]
+    twice = read(path, space="X of prot")
+    assert len(twice.obs) == 20
+    assert twice.obs["donor"].tolist() == ["e", "e", *(["e", "d"] * N)[2:20]]
+    with pytest.raises(DataError, match="repeated names of cells"):
+        read(path, space="X of rna", second_space="X of prot")
+
+
 @pytest.mark.parametrize("name", ["seurat", "seurat5", "experiment"])
 def test_files_that_r_wrote(name):
     pytest.importorskip("rdata")

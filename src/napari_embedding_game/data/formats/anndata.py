@@ -331,13 +331,13 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         second = spaces.choose_space(root, second, where)
         yield Stage(f"Reading {second}")
         second_X = _read_and_hash(source, spaces.get_space_item(root, second), second)
-        second_X = _to_numeric_matrix(second_X, second, where)
+        second_X = to_numeric_matrix(second_X, second, where)
     yield Stage("Reading the genes")
     profile, genes, notes = _choose_and_read_compared_genes(
         source, space, values, names
     )
     yield Stage("Checking the numbers")
-    X, are_pairs = _to_numeric_matrix(values, space, where), is_pairwise_space(space)
+    X, are_pairs = to_numeric_matrix(values, space, where), is_pairwise_space(space)
     dataset = dataset_from_matrix(
         X,
         obs,
@@ -520,7 +520,7 @@ def _read_level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str
     return all_colors
 
 
-def _to_numeric_matrix(values: Any, space: str, where: str) -> Matrix:
+def to_numeric_matrix(values: Any, space: str, where: str) -> Matrix:
     """Return the values of a space as a matrix, of a DataFrame its numeric columns.
 
     Raises DataError if the values are no numbers, or there are fewer than two rows or

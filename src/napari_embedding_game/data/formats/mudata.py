@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.expression import to_dense
@@ -20,11 +21,13 @@ from napari_embedding_game.data.formats import spaces, store
 from napari_embedding_game.data.formats.anndata import (
     read_root_identity,
     read_root_in_stages,
+    to_numeric_matrix,
 )
 from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.data.validation import Matrix
 
 ENDING = ".h5mu"
 _FIRST = ("rna", "gex")
@@ -36,7 +39,8 @@ def read_mudata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
 
     By default it is the default space of the modality "rna", else of the first.
     Columns of ``obs`` and entries of ``obsm`` of the file are added to those of the
-    modality. Raises DataError if the file is damaged or too large, or lacks the space.
+    modality. A second space may be of another modality: its rows are found by their
+    names. Raises DataError if the file is damaged or too large, or lacks a space.
     """
     yield Stage(f"Opening {path.name}")
     with _open_modalities(path) as roots:
@@ -47,12 +51,44 @@ def read_mudata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
         }
         chosen = options.choose_space(list(listed), path.name)
         name, space = listed[chosen]
-        how = replace(options, space=space)
+        how = replace(options, space=space, second_space=None)
         result = yield from read_root_in_stages(roots[name], path, how)
-    hashes = _add_modality(name, result.dataset.row_hashes)
-    dataset = replace(result.dataset, space=chosen, row_hashes=hashes)
+        dataset = result.dataset
+        if second := options.second_space:
+            second = replace(options, space=second).choose_space([*listed], path.name)
+            yield Stage(f"Reading {second}")
+            other, space = listed[second]
+            names = roots[name]["obs"].index
+            second_X = _read_for_rows(names, roots[other], space, path.name)
+            second_X = second_X[dataset.kept]
+            dataset = replace(dataset, second_space=second, second_X=second_X)
+    hashes = _add_modality(name, dataset.row_hashes)
+    dataset = replace(dataset, space=chosen, row_hashes=hashes)
     others = [space for space in listed if space != chosen]
     return replace(result, dataset=dataset, spaces=[chosen, *others])
+
+
+def _read_for_rows(names: pd.Index, root: Any, space: str, where: str) -> Matrix:
+    """Return a space of a modality, a row for each name; NaN where there is none.
+
+    ``names`` (N,) of rows. ``root``: of the modality. Raises DataError if its rows have
+    repeated names that are not those in the same order.
+    """
+    item, own = spaces.get_space_item(root, space), root["obs"].index
+    values = to_numeric_matrix(store.read_element(item, where, space), space, where)
+    if own.equals(names):
+        return values
+    if not own.is_unique:
+        raise DataError(
+            f"{where} has repeated names of cells, so that {space} can't be joined to "
+            "the cells of another modality: give each cell a name of its own (scanpy: "
+            "obs_names_make_unique)."
+        )
+    none = np.full((1, values.shape[1]), np.nan, np.float32)
+    is_sparse = sp.issparse(values)
+    parts = [values, none]
+    rows = sp.vstack(parts, format="csr") if is_sparse else np.vstack(parts)
+    return rows[own.get_indexer(names)]  # -1, for no row, is the last row
 
 
 def read_modality_hashes(path: Path, known: Identity) -> RowHashes:
@@ -116,7 +152,7 @@ def _join_modality(
         return root
     rows = obs.index.get_indexer(own.index)
     new = [x for x in obs if x not in own and str(x).partition(":")[0] != name]
-    root["obs"] = own.join(obs[new].reindex(own.index))
+    root["obs"] = pd.concat([own, obs[new].reindex(own.index)], axis="columns")
     joint = dict(group.get("obsm", {}))
     for key, item in file.get("obsm", {}).items():
         # Under the names of modalities are masks of their cells.
