@@ -81,7 +81,11 @@ from napari_embedding_game.data.dataset import is_pairwise_space
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import MAP_COLUMNS
 from napari_embedding_game.data.export.result import installed_versions, to_storable
-from napari_embedding_game.data.expression import read_log_base, to_natural_log
+from napari_embedding_game.data.expression import (
+    read_log_base,
+    to_dense,
+    to_natural_log,
+)
 from napari_embedding_game.data.formats import spaces
 from napari_embedding_game.data.formats.anndata import read_expression
 from napari_embedding_game.data.formats.store import read_element
@@ -1239,11 +1243,9 @@ def neighborhoods(
     n_neighbors : int, default=6
         Number of the nearest cells of a section that are the neighbours of a cell.
     radius : float, optional
-        Largest distance of a neighbour, in units of the positions.
-    section_key : str or list of str, optional
-        Column of ``obs`` with the section of each cell; several, such as field and
-        time, where cells must agree in all of them to be neighbours.  None for one
-        section.
+        Largest distance of these neighbours, in units of the positions.
+    section_key : str, optional
+        Column of ``obs`` with the section of each cell; None for one section.
     spatial_key : str, default="spatial"
         Key of ``obsm`` with the positions, in 2 or 3 dimensions; NaN is unknown.
     n_permutations : int, default=1000
@@ -1309,12 +1311,18 @@ def _find_tissue(
             f'The AnnData has no positions in obsm["{spatial_key}"]: put x and y of '
             "each cell there."
         )
-    positions = to_tissue_positions(_to_matrix(adata.obsm[spatial_key]))
-    columns = [section_key] if isinstance(section_key, str) else [*(section_key or ())]
-    for column in columns:
-        if column not in adata.obs:
-            raise DataError(f'The AnnData has no column obs["{column}"].')
-    return positions, number_sections(adata.obs, columns)
+    positions = to_tissue_positions(to_dense(_to_matrix(adata.obsm[spatial_key])))
+    if positions.shape[1:] not in ((2,), (3,)):
+        raise DataError(
+            f'obsm["{spatial_key}"] has {positions.shape[1]} columns, and positions '
+            "have x and y, or x, y and z: keep these columns alone."
+        )
+    if section_key is None:
+        return positions, None
+    if section_key not in adata.obs:
+        raise DataError(f'The AnnData has no column obs["{section_key}"].')
+    codes = adata.obs[section_key].astype("category").cat.codes
+    return positions, codes.to_numpy()
 
 
 def _find_input_of_map(adata: AnnData, key: str) -> Any:

@@ -98,11 +98,21 @@ def test_neither_threads_nor_order_change_the_result():
     np.testing.assert_array_equal(moved.counts, one.counts)
 
 
+def test_a_neighbour_may_be_as_far_as_the_radius():
+    grid = np.stack(np.meshgrid(np.arange(4), np.arange(5)), axis=-1).reshape(-1, 2)
+    near = find_tissue_neighbors(100 * grid, k=8, radius=100)
+    assert (near >= 0).sum() == 2 * (3 * 5 + 4 * 4)
+    steps = np.abs(grid[near] - grid[:, None]).sum(axis=2)[near >= 0]
+    assert (steps == 1).all()
+    with pytest.raises(InputError, match="a radius above 0, not 0"):
+        find_tissue_neighbors(grid, radius=0)
+
+
 def test_what_cannot_be_compared_is_refused():
     with pytest.raises(InputError, match="here are 1"):
         compare_neighborhoods(NEAR, np.zeros(N, np.int64), SECTIONS)
     with pytest.raises(InputError, match="here are 0"):
         compare_neighborhoods(np.full((N, K), -1), GROUPS, SECTIONS)
     nothing = np.zeros(N, bool)
-    with pytest.raises(InputError, match="No cell of another group"):
+    with pytest.raises(InputError, match="No other cells lie"):
         compare_neighborhoods(NEAR, GROUPS, SECTIONS, around=nothing)

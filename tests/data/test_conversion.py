@@ -117,6 +117,7 @@ def loom(tmp_path, counts):
         file["col_attrs/CellID"] = [f"c{i}".encode() for i in range(N)]
         file["col_attrs/kind"] = np.array(["a", "b"] * (N // 2), h5py.string_dtype())
         file["col_attrs/X"], file["col_attrs/Y"] = EXPECTED.T[::-1]
+        file["col_attrs/_X"], file["col_attrs/_Y"] = np.zeros((2, N))
         file["col_attrs/PCA"] = np.arange(5.0 * N).reshape(N, 5)
         file["row_attrs/Gene"] = [f"g{i}".encode() for i in range(N_GENES)]
         file["row_attrs/Accession"] = [f"ENSG{i:011}".encode() for i in range(N_GENES)]
@@ -130,6 +131,8 @@ def test_loom(loom, counts):
     assert dataset.gene_ids["g3"] == "ENSG00000000003"
     assert dataset.obs["kind"].tolist() == ["a", "b"] * (N // 2)
     assert dataset.tissue is None  # X and Y of loompy are a map
+    map_columns = dataset.obs[["X_loom 1", "X_loom 2"]]
+    np.testing.assert_array_equal(map_columns, EXPECTED[:, ::-1])
     assert dataset.notes[0] == "Not read: the layers spliced."
     usual = read(loom)
     assert usual.space == "obsm['PCA']"

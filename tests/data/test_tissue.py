@@ -101,6 +101,12 @@ def test_a_person_chooses_by_roles():
         assert find_tissue(frame, roles).origin == origin
 
 
+def test_no_row_may_have_both_axes():
+    frame = table("x_centroid", "y_centroid")
+    frame["y_centroid"] = "1.2.3"
+    assert find_tissue(frame, {}) is None
+
+
 def test_sections_are_groups_that_lie_on_each_other():
     frame = table("x", "y")
     frame["y"] -= 1
@@ -137,6 +143,19 @@ def test_positions_sections_and_pictures_of_a_file(cells, tmp_path, ending):
     )
     written = read_as_anndata(path)
     np.testing.assert_array_equal(written.obsm["spatial"], tissue.positions)
+
+
+def test_a_file_may_have_pictures_of_other_cells_or_lack_some(cells):
+    picture_of_a = picture(10, 15, 0.1)
+    cells.uns["spatial"] = {"b": picture(20, 30, 0.05), "a": picture_of_a}
+    part = from_anndata(cells[cells.obs["library_id"] == "a"].copy(), "part")
+    assert part.tissue.section_column == ""
+    np.testing.assert_allclose(part.tissue.images[""].origin, 4.5)
+    assert not part.notes
+    cells.uns["spatial"] = {"a": picture_of_a}
+    cells.obs["kind"] = ["a", "c"] * (N // 2)  # no sections, by its name
+    both = from_anndata(cells, "both").tissue
+    assert (both.section_column, [*both.images]) == ("library_id", ["a"])
 
 
 def test_rows_keep_their_positions(cells):

@@ -127,12 +127,14 @@ def test_neighborhoods_of_an_anndata(path):
     assert [*table["around"]] == ["B", "B", "T", "T"]
     assert table["counts"].sum() == 119 * 6  # one cell has no position
     assert table["p"].min() >= 0.01
+    adata.obsm["wide"] = np.zeros((adata.n_obs, 4))
     whole = tl.neighborhoods(adata, "type", radius=0.5, n_neighbors=20)
     assert whole["counts"].sum() < 119 * 20
     for wrong, words in (
         ({"cluster_key": "no"}, 'no column obs\\["no"'),
         ({"section_key": "no"}, 'no column obs\\["no"'),
         ({"spatial_key": "no"}, "no positions"),
+        ({"spatial_key": "wide"}, "has 4 columns"),
     ):
         with pytest.raises((ValueError, DataError), match=words):
             tl.neighborhoods(adata, **{"cluster_key": "type", **wrong})

@@ -163,7 +163,8 @@ def _read_positions(table: pd.DataFrame, axes: _Axes) -> NDArray[np.float32] | N
     positions = values.to_numpy(np.float64, na_value=np.nan) * axes.factor
     if positions.shape[1] == 3 and not _differ(positions[:, 2]):
         positions = positions[:, :2]
-    return to_tissue_positions(positions) if _differ(positions) else None
+    found = to_tissue_positions(positions)
+    return found if _differ(found) else None
 
 
 def _are_equal(one: NDArray[np.float32] | None, other: NDArray[np.float32]) -> bool:
@@ -173,7 +174,7 @@ def _are_equal(one: NDArray[np.float32] | None, other: NDArray[np.float32]) -> b
     return np.allclose(one[:, :2], other[:, :2], rtol=1e-4, equal_nan=True)
 
 
-def _differ(values: NDArray[np.float64]) -> bool:
+def _differ(values: NDArray[np.floating]) -> bool:
     """Return whether two finite values along the first axis are different."""
     finite = np.where(np.isfinite(values), values, np.nan)
     with np.errstate(all="ignore"):
@@ -198,12 +199,16 @@ def find_section_column(
     names = [str(name) for name in table.columns[~table.columns.duplicated(keep=False)]]
     names = [x for x in names if chosen_roles.get(x, "groups") in LEVELS]
     order = {word: rank for rank, word in enumerate((*_SECTIONS, ""))}
-    words = {name: _section_word(name) for name in names}
-    words = {x: w for x, w in words.items() if w or is_sample_name(x)}
+    words = {name: _section_word(name) for name in names if is_section_name(name)}
     for name in sorted(words, key=lambda name: order[words[name]]):
         if are_on_each_other(positions, pd.factorize(table[name])[0]):
             return name
     return ""
+
+
+def is_section_name(name: str) -> bool:
+    """Return whether a column's name is one of sections, or of samples."""
+    return bool(_section_word(name)) or is_sample_name(name)
 
 
 def _section_word(name: str) -> str:

@@ -23,18 +23,21 @@ def find_tissue_neighbors(
     """Return the ``k`` nearest rows of each row in its section, (N, k), nearest first.
 
     Places without a neighbour are -1 and last: of rows without a position, in sections
-    of fewer than k + 1 rows, and where fewer lie within the ``radius``.  A row is not
-    among its own neighbours; rows at the same position are neighbours.
+    of fewer than k + 1 rows, and where fewer are at most the ``radius`` away.  A row is
+    not among its own neighbours; rows at the same position are neighbours.
 
     ``positions`` (N, 2 or 3): NaN for an unknown one, in units of ``radius``.
     ``sections`` (N,): a number of each row's section, negative for an unknown section,
     whose rows have no neighbours; None for one section.
     """
-    if k < 1 or not radius > 0:
+    if k < 1:
         raise InputError("Neighbours in tissue need a number k of at least 1.")
+    if not radius > 0:
+        raise InputError(f"Neighbours in tissue need a radius above 0, not {radius}.")
     codes = np.zeros(len(positions), int) if sections is None else sections
     is_known = np.isfinite(positions).all(axis=1) & (codes >= 0)
     neighbors = np.full((len(positions), k), -1, np.int32)
+    bound = np.nextafter(radius, np.inf)  # the bound of a query is left out itself
     for section in np.unique(codes[is_known]):
         rows = np.flatnonzero(is_known & (codes == section))
         # Squares of float32 differences are exact in float64 on any processor.
@@ -42,7 +45,7 @@ def find_tissue_neighbors(
         found = (
             cKDTree(places)
             .query(
-                places, min(k + 1, len(rows)), distance_upper_bound=radius, workers=-1
+                places, min(k + 1, len(rows)), distance_upper_bound=bound, workers=-1
             )[1]
             .reshape(len(rows), -1)
         )

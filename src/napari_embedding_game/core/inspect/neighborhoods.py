@@ -112,15 +112,15 @@ def compare_neighborhoods(
     n_groups = len(np.unique(groups[placed]))
     if n_groups < 2:
         raise InputError(
-            "Neighbourhoods need cells of two groups or more with positions in tissue: "
-            f"here are {n_groups}."
+            "Neighbourhoods need cells of two groups or more that have neighbours in "
+            f"tissue: here are {n_groups}."
         )
     sources = np.flatnonzero(takes_part if around is None else takes_part & around)
     targets = neighbors[sources]
     is_pair = (targets >= 0) & placed[targets]
     pairs = np.column_stack([np.repeat(sources, is_pair.sum(axis=1)), targets[is_pair]])
     if not len(pairs):
-        raise InputError("No cell of another group lies around these cells in tissue.")
+        raise InputError("No other cells lie around these cells in tissue.")
     codes = np.zeros(len(groups), np.int64) if sections is None else sections
     order = np.flatnonzero(placed)
     order = order[np.argsort(codes[order], kind="stable")].astype(np.int64)

@@ -22,7 +22,7 @@ _CELLS = ("CellID", "obs_names", "cell_id", "barcode", "Barcode")
 _GENES = ("Gene", "var_names", "gene_name", "Accession")
 """Attributes with the names of cells and genes, the best first."""
 _MAPS = (("X", "Y"), ("_X", "_Y"))
-"""Attributes of cells in which loompy keeps a map."""
+"""Attributes of cells in which loompy keeps a map, the best first."""
 _CELLS_AT_ONCE = 2_048
 
 
@@ -54,10 +54,10 @@ def read_loom(path: Path) -> tuple[AnnData, list[str]]:
     adata = build_anndata(X, obs, list(var.index))
     adata.var = var
     wide = {name: values for name, values in cells.items() if values.ndim == 2}
-    for x, y in _MAPS:
-        if x in obs and y in obs:
-            wide["X_loom"] = adata.obs[[x, y]].to_numpy()
-            adata.obs = adata.obs.drop(columns=[x, y])
+    axes = next(([*pair] for pair in _MAPS if {*pair} <= {*obs}), None)
+    if axes is not None:
+        wide["X_loom"] = adata.obs[axes].to_numpy()
+        adata.obs = adata.obs.drop(columns=axes)
     adata.obsm.update(wide)
     note = f"Not read: the layers {list_text(layers)}."
     return adata, [note] if layers else []

@@ -22,7 +22,7 @@ from napari_embedding_game.data.formats.spatial_elements import (
     AnnotatedPositions,
     read_annotated_positions,
 )
-from napari_embedding_game.data.positions import find_tissue
+from napari_embedding_game.data.positions import find_tissue, is_section_name
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.spatial_table import ATTRIBUTES, KEYS_OF_COLUMNS
 from napari_embedding_game.data.tissue import POSITIONS, Tissue, TissueImage
@@ -49,7 +49,8 @@ def read_tissue(
     found = spaces.find_uns_item(root, POSITIONS)
     names = sorted(found) if hasattr(found, "keys") else []
     libraries = {name: found[name] for name in names if hasattr(found[name], "keys")}
-    column = _find_library_column(obs, list(libraries))
+    column, present = _find_library_column(obs, list(libraries))
+    libraries = {name: libraries[name] for name in present}
     region, instance = (
         _find_annotating_column(root, obs, where, x) for x in KEYS_OF_COLUMNS
     )
@@ -106,21 +107,24 @@ def _find_annotated_tissue(
     return None if tissue is None else replace(tissue, origin=key)
 
 
-def _find_library_column(obs: pd.DataFrame, libraries: Sequence[str]) -> str | None:
-    """Return the column of ``obs`` whose values are names of several libraries.
+def _find_library_column(
+    obs: pd.DataFrame, libraries: Sequence[str]
+) -> tuple[str | None, Sequence[str]]:
+    """Return the column of ``obs`` that names libraries, and those that have rows.
 
-    "" for a single library, and None if there is no such column.
+    The column is "" if all rows are of a single library, and None if there is no such
+    column. Where a column of sections has further names, those sections have no
+    library.
     """
-    if len(libraries) == 1:
-        return ""
     for name in obs.columns if libraries else ():
         column = obs[name]
         if column.dtype.kind in "biufcmM":
             continue
-        values = column.dropna().unique()
-        if len(values) > 1 and {*map(str, values)} <= {*libraries}:
-            return str(name)
-    return None
+        values = {*map(str, column.dropna().unique())}
+        found = [library for library in libraries if library in values]
+        if found and (values <= {*libraries} or is_section_name(str(name))):
+            return str(name) if len(values) > 1 else "", found
+    return "" if len(libraries) == 1 else None, libraries
 
 
 # Pictures
