@@ -513,7 +513,7 @@ def add_cells(
             f'{len(both):,} new cells have the name of a cell of the map, such as "'
             f'{both[0]}": leave out cells that are there, and give others other names.'
         )
-    reference = reference_map.to_reference_map(adata, "The map")
+    reference = reference_map.to_reference_map(adata, "adata")
     projected = project_cells("The new data", new, reference, min_shared_genes)
     added = add_rows(reference.fitted, projected.rows)
     adata, new = _copy_if_asked(adata, copy), _copy_if_asked(new, copy)

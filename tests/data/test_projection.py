@@ -99,6 +99,19 @@ def test_the_way_of_scanpys_components_is_found(counts, scales):
     np.testing.assert_allclose(way.residual(scaled, components).mean(0), 0, atol=0.05)
 
 
+def test_counts_that_were_not_normalised_before_their_logarithms_stay_so(counts):
+    sc = pytest.importorskip("scanpy")
+    old, new = counts[::2].copy(), counts[1::2].copy()
+    old.X = old.X.log1p()
+    sc.pp.pca(old, n_comps=10)
+    way = reconstruct_pca_projection(old, "ref")
+    assert way.target_sum == 0
+    expected = (new.X.log1p() - old.X.mean(axis=0)) @ old.varm["PCs"]
+    np.testing.assert_allclose(projected(way, new), expected, atol=1e-3)
+    new.X = new.X.log1p()
+    np.testing.assert_allclose(projected(way, new), expected, atol=1e-3)
+
+
 def test_logarithms_of_a_choice_of_genes_stay_as_they_are(counts):
     logarithms = normalise_expression(counts.X, 10_000, "These")
     few = logarithms[:, 20:60]

@@ -22,7 +22,7 @@ from napari_embedding_game.data.expression import (
 )
 from napari_embedding_game.data.projection import (
     Projection,
-    infer_count_sum,
+    infer_target_sum,
     normalise_expression,
 )
 from napari_embedding_game.data.raw_counts import look_like_counts
@@ -95,12 +95,12 @@ def reconstruct_pca_projection(adata: AnnData, where: str) -> Projection:
 
 
 def _infer_target_sum(adata: AnnData) -> float:
-    """Return the sum to which counts were normalised.
+    """Return the sum to which counts were normalised, 0 if they were not.
 
     Inferred from logarithms in ``X``, else in ``raw``; 10,000 if neither tells.
     """
     matrices = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
     logarithms = (one for one in matrices if guess_gene_kind(one) == "logarithms")
     base = read_log_base(adata)
-    sums = (infer_count_sum(to_natural_log(one, base)) for one in logarithms)
-    return next(filter(None, sums), TARGET_SUM)
+    sums = (infer_target_sum(to_natural_log(one, base)) for one in logarithms)
+    return next((one for one in sums if one is not None), TARGET_SUM)

@@ -47,7 +47,7 @@ class Projection:
     offset: NDArray[np.float32]
     """(C,) value subtracted from the components."""
     target_sum: float = TARGET_SUM
-    """Sum of the counts of each cell after normalising."""
+    """Sum of the counts of each cell after normalising; 0 if it was not normalised."""
     max_value: float = np.inf
     """Largest magnitude of a scaled value."""
 
@@ -147,8 +147,8 @@ def normalise_expression(values: Any, target_sum: float, where: str) -> Any:
 
     `values` (n, M), dense or sparse, are raw counts, or log1p of counts that were
     normalised to any sum. Logarithms without a common sum (see :func:`infer_count_sum`)
-    stay unchanged. ``where``: subject of the message. Raises DataError if the values
-    are neither counts nor logarithms.
+    stay unchanged; a ``target_sum`` of 0 normalises nothing. ``where``: subject of the
+    message. Raises DataError if the values are neither counts nor logarithms.
     """
     kind = guess_gene_kind(values)
     if kind == "values":
@@ -157,11 +157,13 @@ def normalise_expression(values: Any, target_sum: float, where: str) -> Any:
             "too large): give cells with counts in X, in layers['counts'] or in raw."
         )
     if kind == "logarithms":
-        if infer_count_sum(values) is None:
+        if target_sum == 0 or infer_count_sum(values) is None:
             return values.astype(np.float32, copy=False)
         is_sparse = sp.issparse(values)
         values = sp.csr_matrix(values).expm1() if is_sparse else np.expm1(values)
-    factors = depth_factors(values, target_sum)
+    factors = (
+        depth_factors(values, target_sum) if target_sum else np.ones(values.shape[0])
+    )
     return scale_and_log1p(values, factors).astype(np.float32)
 
 
@@ -172,10 +174,31 @@ def infer_count_sum(logarithms: Any) -> float | None:
     counts whole. None if sums differ, as after a selection of the normalised genes, or
     if all inspected cells are empty.
     """
+    sums, are_equal, are_integers = _inspect_count_sums(logarithms)
+    is_sure = len(sums) and (are_integers or are_equal)
+    return float(np.median(sums)) if is_sure else None
+
+
+def infer_target_sum(logarithms: Any) -> float | None:
+    """Return the sum to which the counts of `logarithms` (n, M) were normalised.
+
+    0 if the counts are whole and their sums differ, so that they were not normalised;
+    None as of :func:`infer_count_sum`.
+    """
+    sums, are_equal, are_integers = _inspect_count_sums(logarithms)
+    if len(sums) and are_integers and not are_equal:
+        return 0.0
+    return infer_count_sum(logarithms)
+
+
+def _inspect_count_sums(logarithms: Any) -> tuple[NDArray[np.float64], bool, bool]:
+    """Return the sums of the counts of about 200 cells without empty ones.
+
+    And whether the sums are equal within 1 %, and whether the counts are whole.
+    """
     some = to_dense(logarithms[:: max(1, logarithms.shape[0] // _MAX_SAMPLE)])
     counts = np.expm1(some[some.any(axis=1)].astype(np.float64))
     sums = counts.sum(axis=1)
     are_integers = np.allclose(counts, np.round(counts), rtol=1e-5, atol=1e-3)
     are_equal = len(sums) > 1 and sums.std() <= 0.01 * sums.mean()
-    is_sure = len(sums) and (are_integers or are_equal)
-    return float(np.median(sums)) if is_sure else None
+    return sums, bool(are_equal), are_integers

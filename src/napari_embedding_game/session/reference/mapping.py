@@ -333,7 +333,12 @@ def _align_genes(
         f"Genes compared{by}, from {origin}: {n - len(missing):,} of {n:,} of the "
         f"reference are there{ending if missing else ''}."
     )
-    if are_logarithms and infer_count_sum(values) is None:
+    if projection.target_sum == 0:
+        note += (
+            " The counts of the reference were not normalised before their logarithms, "
+            "and so those of the new cells are not."
+        )
+    elif are_logarithms and infer_count_sum(values) is None:
         note += (
             f" The logarithms of {origin} are taken as they are, since the sums of "
             "these genes do not say what their counts were normalised to; the "

@@ -35,7 +35,7 @@ from napari_embedding_game.data.formats.spaces import (
 )
 from napari_embedding_game.data.gene_names import gene_display_names
 from napari_embedding_game.data.pca_projection import reconstruct_pca_projection
-from napari_embedding_game.data.projection import Projection, infer_count_sum
+from napari_embedding_game.data.projection import Projection, infer_target_sum
 from napari_embedding_game.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -303,7 +303,8 @@ def _identity_projection(dataset: Dataset, base: Any) -> Projection | None:
     mean = np.asarray(dataset.X.mean(axis=0), np.float32).ravel()
     eye = sp.eye_array(n, dtype=np.float32, format="csr")
     std = np.full(n, unit, np.float32)
-    target_sum = infer_count_sum(to_natural_log(dataset.X, base)) or TARGET_SUM
+    target_sum = infer_target_sum(to_natural_log(dataset.X, base))
+    target_sum = TARGET_SUM if target_sum is None else target_sum
     return Projection(dataset.var_names, unit * mean, std, eye, -mean, target_sum)
 
 
