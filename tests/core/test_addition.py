@@ -55,6 +55,18 @@ def test_a_map_that_grows_is_nearly_a_fit_of_all_rows_and_hardly_moves(rows):
         assert np.isfinite(found).all()
 
 
+def test_clusters_keep_their_numbers(rows):
+    X = rows[0]
+    model = EmbeddingGame(random_state=0, n_clusters=10).fit(X[:1000])
+    for n in (1000, 1100):
+        before = model.labels_
+        model.partial_fit(X[n : n + 100])
+        assert (model.labels_[:n] == before).mean() > 0.8
+        of_landmarks = model.landmark_clusters_
+        assert {*model.labels_} == {*of_landmarks[of_landmarks >= 0]} == {*range(10)}
+        assert (model.predict(X[:n]) == model.labels_[:n]).mean() > 0.8
+
+
 def test_digits_sorted_by_class_are_told_to_fit_again(rows):
     X, y = rows
     X = X[np.argsort(y, kind="stable")]

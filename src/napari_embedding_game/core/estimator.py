@@ -505,6 +505,9 @@ class EmbeddingGame(
         """Add new rows to the map, whose points hardly move; the first call fits.
 
         New rows come after the others in ``embedding_`` and all other attributes.
+        With ``n_clusters`` the clusters are found anew, and keep the numbers of the
+        former clusters with which they share most rows.
+
         Unlike :meth:`transform`, which leaves the map as it is, new rows hold one
         another, become neighbours of fitted rows, and move these by about 0.4 % of the
         width of the map.  ``docs/methods.md`` compares such maps with fits of all rows.
@@ -539,8 +542,11 @@ class EmbeddingGame(
             from napari_embedding_game.core.addition import add_rows
 
         added = add_rows(self._fitted, self._validate_rows(X, reset=False))
+        former = self.labels_
         with delay_interrupts():
             self._store_fit(added.snapshot, added.edges, added.fitted)
+            if self.n_clusters is not None:
+                self._keep_cluster_numbers(former)
         for told in filter(None, (added.warning, added.snapshot.warning)):
             warnings.warn(told, EmbeddingWarning, stacklevel=2)
         return self
@@ -755,6 +761,23 @@ class EmbeddingGame(
             # The window merges in the same way, independent of the seed.
             merged = clusters.build_merge_tree(between, sizes).cut(int(self.n_clusters))
         self.landmark_clusters_, self.labels_ = merged, merged[snapshot.labels]
+
+    def _keep_cluster_numbers(self, former: NDArray[np.int32]) -> None:
+        """Renumber the clusters so that most rows keep their former number.
+
+        ``former`` (N,): the cluster that each of the first N rows had.
+        """
+        from scipy.optimize import linear_sum_assignment
+
+        n = 1 + int(max(former.max(), self.labels_.max()))
+        pairs = former.astype(np.int64) * n + self.labels_[: len(former)]
+        shared = np.bincount(pairs, minlength=n * n).reshape(n, n)
+        numbers, clusters = linear_sum_assignment(shared, maximize=True)
+        # Landmarks without rows stay -1, the last entry.
+        number_of = np.full(n + 1, -1, np.int32)
+        number_of[clusters] = numbers
+        self.landmark_clusters_ = number_of[self.landmark_clusters_]
+        self.labels_ = number_of[self.labels_]
 
     @property
     def _n_features_out(self) -> int:
