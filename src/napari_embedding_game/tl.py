@@ -175,9 +175,9 @@ def embedding_game(
         Second space, in which cells have to be near, too: a key as of `use_rep`, or
         "tissue" for the mean of the 30 cells around each cell by ``obsm["spatial"]``.
         ``method_params={"second_share": 0.3}`` weighs it, from 0 to 1, by default 0.5.
-    section_key : str or list of str, optional
-        Column of ``obs`` with the section of each cell, for "tissue"; several, such as
-        field and time, where cells must agree in all of them to be neighbours.
+    section_key : str or sequence of str, optional
+        Column of ``obs`` with the section of each cell, for "tissue"; of a movie as for
+        :func:`neighborhoods`.
     n_neighbors : int, optional
         Number of neighbours; by default that of the graph, or 15 in a space.
     random_state : int, RandomState or None, default=0
@@ -1183,7 +1183,7 @@ def _find_landmarks(
 
 def _find_input(
     adata: AnnData, use_rep: str | None, neighbors_key: str | None
-) -> tuple[Any, int, dict[str, str]]:
+) -> tuple[Any, int, dict[str, Any]]:
     """Return the matrix to embed, its number of neighbours, and the keys of its origin.
 
     The matrix is a space (n_obs, D), or sparse distances between neighbours (n_obs,
@@ -1244,8 +1244,9 @@ def neighborhoods(
         Number of the nearest cells of a section that are the neighbours of a cell.
     radius : float, optional
         Largest distance of these neighbours, in units of the positions.
-    section_key : str, optional
-        Column of ``obs`` with the section of each cell; None for one section.
+    section_key : str or sequence of str, optional
+        Column of ``obs`` with the section of each cell; None for one section.  Of a
+        movie the column of times, and of several movies theirs, too.
     spatial_key : str, default="spatial"
         Key of ``obsm`` with the positions, in 2 or 3 dimensions; NaN is unknown.
     n_permutations : int, default=1000
@@ -1319,10 +1320,11 @@ def _find_tissue(
         )
     if section_key is None:
         return positions, None
-    if section_key not in adata.obs:
-        raise DataError(f'The AnnData has no column obs["{section_key}"].')
-    codes = adata.obs[section_key].astype("category").cat.codes
-    return positions, codes.to_numpy()
+    columns = [section_key] if isinstance(section_key, str) else [*section_key]
+    for column in columns:
+        if column not in adata.obs:
+            raise DataError(f'The AnnData has no column obs["{column}"].')
+    return positions, number_sections(adata.obs, columns)
 
 
 def _find_input_of_map(adata: AnnData, key: str) -> Any:

@@ -10,10 +10,12 @@ from napari_embedding_game import read, tl
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.neighborhoods import make_neighborhood_job
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.quality import make_quality_job
 from napari_embedding_game.session.second_space import (
     TISSUE,
+    find_section_columns,
     list_second_spaces,
     make_second_rows,
 )
@@ -119,6 +121,42 @@ def test_a_notebook_makes_the_map_of_tissue_again(path, tmp_path):
     )
     with pytest.raises(DataError, match="two spaces"):
         tl.map_onto_reference(adata.copy(), adata)
+
+
+def test_in_a_movie_cells_around_are_of_the_same_frame(tmp_path):
+    rng = np.random.default_rng(0)
+    well, track, time = (one.ravel() for one in np.mgrid[:2, :12, :9])
+    n = len(track)
+    frame = pd.DataFrame({f"m{i}": rng.random(n) for i in range(4)})
+    frame["track_id"], frame["Time"], frame["well"] = track, time, 1 + well
+    # Cells stay where they are: the nearest rows are the same cell at other times.
+    x, y = rng.uniform(0, 100, (2, 12))
+    frame["x"], frame["y"] = x[track] + 0.01 * time, y[track] + 0.02 * well
+    frame["kind"] = np.where(track % 2, "odd", "even")
+    frame.sample(frac=1, random_state=0).to_csv(tmp_path / "movie.csv", index=False)
+    session = open_session(tmp_path / "movie.csv")
+    dataset, kinds = session.dataset, session.dataset.obs["kind"]
+    assert dataset.tissue.section_column == ""
+    assert find_section_columns(dataset) == ["well", "Time"]
+    found = make_neighborhood_job(dataset, pd.Categorical(kinds), 2)()
+    at = dataset.obs.reset_index(drop=True)
+    counts = pd.DataFrame(0, ["even", "odd"], ["even", "odd"])
+    for _, part in at.groupby(["well", "Time"], observed=True):
+        for i, cell in part.iterrows():
+            near = np.hypot(part["x"] - cell["x"], part["y"] - cell["y"]).drop(i)
+            for j in near.sort_values(kind="stable").index[:2]:
+                counts.loc[cell["kind"], at.loc[j, "kind"]] += 1
+    np.testing.assert_array_equal(found.counts, counts)
+    adata = read(tmp_path / "movie.csv")
+    table = tl.neighborhoods(
+        adata, "kind", n_neighbors=2, section_key=find_section_columns(dataset)
+    )
+    np.testing.assert_array_equal(table["counts"], found.counts.ravel())
+    session.settings.second_space = TISSUE
+    play(session)
+    write_code(MapTree(session).to_saved_session(), tmp_path / "map.ipynb")
+    text = (tmp_path / "map.ipynb").read_text()
+    assert "section_key=['well', 'Time']" in text.replace('\\"', "'")
 
 
 def test_neighborhoods_of_an_anndata(path):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.column_names import Role, is_sample_name
 from napari_embedding_game.data.columns import is_position_name, split_camel_case
-from napari_embedding_game.data.roles import LEVELS, MAX_GROUPS
+from napari_embedding_game.data.roles import LEVELS, MAX_GROUPS, find_track_roles
 from napari_embedding_game.data.tissue import Tissue, Unit, to_tissue_positions
 
 _AXES: tuple[tuple[str, str, Unit], ...] = (
@@ -194,10 +194,12 @@ def find_section_column(
 
     Looked for by name in the order of :data:`_SECTIONS`, then among other columns of
     samples. Columns to which a person gave a role other than samples or groups do not
-    count. Sections that lie side by side need no column.
+    count, and neither do times and tracks of objects that move. Sections that lie side
+    by side need no column.
     """
     names = [str(name) for name in table.columns[~table.columns.duplicated(keep=False)]]
-    names = [x for x in names if chosen_roles.get(x, "groups") in LEVELS]
+    roles = {**find_track_roles(table, chosen_roles), **chosen_roles}
+    names = [x for x in names if roles.get(x, "groups") in LEVELS]
     order = {word: rank for rank, word in enumerate((*_SECTIONS, ""))}
     words = {name: _section_word(name) for name in names if is_section_name(name)}
     for name in sorted(words, key=lambda name: order[words[name]]):

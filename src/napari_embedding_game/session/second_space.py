@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.dataset import Dataset, is_pairwise_space
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.tracks import find_columns, find_tracks
 
 TISSUE = "tissue"
 """Name of the second space that is the mean of the cells around each cell."""
@@ -69,31 +70,36 @@ def average_in_tissue(
     return average_surroundings(rows, positions, sections)
 
 
-def find_section_columns(dataset: Dataset) -> list[str]:
-    """Return the columns in which neighbours in tissue agree: of sections and times."""
-    roles = dataset.roles
-    times = [str(x) for x in dataset.obs if roles.get(str(x)) == "times"]
-    section = "" if dataset.tissue is None else dataset.tissue.section_column
-    return [*([section] if section else []), *(x for x in times if x != section)]
-
-
 def find_sections(dataset: Dataset) -> NDArray[np.integer] | None:
     """Return the number of each row's section, (n,), -1 for none; None for one section.
 
-    Frames of a movie are sections of their own.
+    In a movie each frame is a section.  The dataset has positions in tissue.
     """
-    return number_sections(dataset.obs, find_section_columns(dataset))
+    columns = find_section_columns(dataset)
+    return number_sections(dataset.obs, columns) if columns else None
 
 
-def number_sections(
-    obs: pd.DataFrame, columns: Sequence[str]
-) -> NDArray[np.integer] | None:
-    """Return a number (N,) of the groups in which rows agree in all columns.
+def find_section_columns(dataset: Dataset) -> list[str]:
+    """Return the columns of ``obs`` that say in which section a row is.
 
-    -1 where a value is missing; None without columns.
+    They are those of sections, and of movies and times: a cell is not beside itself at
+    another time.
     """
-    if not columns:
-        return None
-    numbers = obs.groupby([*columns], observed=True).ngroup()
+    columns, tracks = [], find_tracks(dataset)
+    if dataset.tissue is not None and dataset.tissue.section_column:
+        columns.append(dataset.tissue.section_column)
+    if tracks is not None:
+        columns += [*tracks.movie_columns, tracks.time_unit]
+    else:
+        columns += find_columns(dataset, "times")[:1]
+    return list(dict.fromkeys(columns))
+
+
+def number_sections(obs: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.integer]:
+    """Return a number for each combination of values of columns, (n,); -1 with a gap.
+
+    ``obs`` (n rows): metadata.
+    """
+    numbers = obs.groupby([*columns], sort=True, observed=True, dropna=True).ngroup()
     codes: NDArray[np.integer] = numbers.fillna(-1).to_numpy().astype(np.intp)
     return codes

@@ -170,7 +170,7 @@ def build_tracks(
     keys = pd.DataFrame({i: one.astype(str).array for i, one in enumerate(movies)})
     keys["track"] = ids.array
     keys = keys[is_moment]
-    codes = keys.groupby([*keys], sort=True).ngroup().to_numpy()
+    codes = keys.groupby([*keys], sort=True, observed=True).ngroup().to_numpy()
     track_of_row = np.full(len(ids), -1, np.intp)
     track_of_row[is_moment] = codes
     first_keys = keys.iloc[np.unique(codes, return_index=True)[1]]

@@ -63,7 +63,7 @@ class NeighborhoodsPane(PlotPane):
         tip = "Around which cells: those of each group, or the selected ones."
         self.around = ChoiceBox(tip, self.compare_groups, n_letters=5)
         self.around.set_choices((x, x) for x in (EACH, SELECTION))
-        tip = "How many of the nearest cells in the same section are neighbours."
+        tip = "How many nearest cells of the section, or of the frame, are neighbours."
         self.k = ChoiceBox(tip, self.compare_groups, n_letters=4)
         self.k.set_choices((f"k = {k}", k) for k in K)
         boxes = self.grouping, self.around, self.k
