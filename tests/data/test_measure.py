@@ -139,6 +139,13 @@ def test_stack(stack):
         found["major_axis_length"], theirs["axis_major_length"], rtol=1e-5
     )
     assert list(dataset.obs) == ["label", "centroid_z", "centroid_y", "centroid_x"]
+    # In tissue the objects lie as far from each other as in the layer.
+    centers = dataset.obs[["centroid_x", "centroid_y", "centroid_z"]].to_numpy()
+    np.testing.assert_allclose(dataset.tissue.positions, centers * [1, 1, 2])
+    assert dataset.tissue.unit == ""
+    in_pixels = measure(image, stack).tissue
+    np.testing.assert_allclose(in_pixels.positions, centers)
+    assert in_pixels.unit == "pixel"
     assert dataset.objects.ndim == 3
     told = "The image has 4 channels and as many pictures"
     for channels, is_told in ((4, True), (3, False)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -292,19 +292,14 @@ def _find_movie_columns(dataset: Dataset, moments: pd.DataFrame) -> list[str]:
 def _find_positions(dataset: Dataset) -> tuple[NDArray[np.float64] | None, str]:
     """Return positions (n, d) of the rows, and their unit; None, "" without any.
 
-    They are the positions in tissue, of measured objects in the layer's units; else the
-    middles of the objects.
+    They are the positions in tissue; else the middles of the objects.
     """
     tissue, objects = dataset.tissue, dataset.objects
-    measured = dataset.provenance.get("measured")
-    scale = measured.get("scale") if isinstance(measured, Mapping) else None
     if tissue is not None:
-        positions = tissue.positions.astype(np.float64)
-        unit = {"µm": "µm", "pixel": "pixels"}.get(tissue.unit, tissue.origin)
-        if scale is not None and set(scale) != {1}:
-            sizes = np.array(scale, float)[::-1]  # positions are x, y, z
-            return positions * sizes[: positions.shape[1]], "units of the layer"
-        return positions, unit
+        is_scaled = not tissue.unit and "measured" in dataset.provenance
+        other = "units of the layer" if is_scaled else tissue.origin
+        unit = {"µm": "µm", "pixel": "pixels"}.get(tissue.unit, other)
+        return tissue.positions.astype(np.float64), unit
     if objects is None:
         return None, ""
     return np.where(objects.present[:, None], objects.centers, np.nan)[:, -2:], "pixels"

@@ -25,6 +25,7 @@ from napari_embedding_game.data.images.channels import Channels, Span
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.roles import convert_columns_by_role
 from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.data.tissue import Tissue
 
 Group = Literal["shape", "intensity", "texture", "neighbours"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -171,8 +172,9 @@ def dataset_from_measures(
 
     `table` has labels and centres, which become ``obs``, and measures, which are
     embedded; if the options choose columns, these alone. `objects` (N) are recorded as
-    places of the rows, and `provenance` says how they were measured; `metadata` (N
-    rows) are further columns of ``obs``. Raises DataError if nothing is measured, or
+    places of the rows, and `provenance` says how they were measured; by its "scale"
+    positions in tissue are in units of the layer. `metadata` (N rows) are further
+    columns of ``obs``. Raises DataError if nothing is measured, or
     values are missing.
     """
     chosen = tuple(column for column in table if column not in _POSITIONS)
@@ -189,9 +191,11 @@ def dataset_from_measures(
         obs = pd.concat([metadata.set_axis(obs.index), obs], axis="columns")
     obs = obs.set_axis(dataset.source_obs_names)
     tissue = dataset.source_tissue
+    if tissue is not None:
+        tissue = _scale_tissue(tissue, provenance.get("scale", ()))
     return replace(
         dataset,
-        source_tissue=None if tissue is None else replace(tissue, unit="pixel"),
+        source_tissue=tissue,
         space=f"measures of {name}",
         obs=obs[dataset.kept],
         source_obs=obs,
@@ -200,6 +204,19 @@ def dataset_from_measures(
         source_objects=objects,
         provenance={"measured": dict(provenance)},
     )
+
+
+def _scale_tissue(tissue: Tissue, scale: Sequence[float]) -> Tissue:
+    """Return positions in pixels in the units of a layer.
+
+    ``scale``: size of a pixel along the layer's axes, z, y, x; empty or all 1 for
+    pixels.
+    """
+    if {*scale} <= {1}:
+        return replace(tissue, unit="pixel")
+    sizes = np.array(scale, np.float32)[::-1]  # positions are x, y, z
+    positions = tissue.positions * sizes[: tissue.positions.shape[1]]
+    return replace(tissue, positions=positions, unit="")
 
 
 def measure_picture(
