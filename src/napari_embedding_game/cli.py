@@ -327,7 +327,7 @@ def _fit_file(options: Options) -> int:
     from napari_embedding_game.data.export.writers import write_result
 
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
-    n_rows = dataset.X.shape[0]
+    n_rows = len(dataset.obs)
     validate_row_count(n_rows, resolve_n_neighbors(fill_affinity(settings), n_rows))
     lowered = lower_perplexity(fill_affinity(settings), n_rows)
     if lowered is not None:
@@ -561,7 +561,7 @@ def _write_notebook(options: Options) -> int:
     source, out = options.source, options.out
     _validate_output_path(source, out, options.force)
     session, troubles = archive.open_session(source)
-    if troubles and not session[session.current].dataset.X.shape[1]:
+    if troubles and not session[session.current].dataset.var_names:
         raise DataError(troubles[0])
     files = write_code(session, out)
     if not options.quiet:

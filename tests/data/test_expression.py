@@ -55,3 +55,16 @@ def test_genes_are_taken_for_what_a_person_says(tmp_path):
         finish(load(path, gene_kind="counts"))
     with pytest.raises(DataError, match="Genes can hold counts, logarithms, values"):
         finish(load(path, gene_kind="log"))
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, np.asarray])
+@pytest.mark.parametrize("unit", [1, 0.75])
+def test_genes_of_a_subset_are_those_of_a_copy_of_its_rows(counts, form, unit):
+    counts.X = form(counts.X.toarray() * np.float32(unit))
+    counts.obsm["X_pca"] = np.random.default_rng(0).normal(size=(60, 5))
+    part = from_anndata(counts, "cells").subset(np.arange(60) % 3 == 1)
+    ours, copied = part.expression, part.with_own_matrices().expression
+    assert (ours.kind, ours.n_rows) == (copied.kind, copied.n_rows)
+    np.testing.assert_array_equal(to_dense(ours.values), to_dense(copied.values))
+    np.testing.assert_array_equal(ours.dense_column(3), copied.dense_column(3))
+    assert ours.value_at(8, 3) == copied.value_at(8, 3) == ours.dense_column(3)[8]

@@ -89,6 +89,45 @@ def test_there_and_back(tree, session, child):
     ]
 
 
+def test_child_maps_share_the_numbers_of_their_root(desk, tmp_path):
+    np.save(tmp_path / "cells.npy", np.random.default_rng(0).normal(size=(60, 40)))
+    desk.session.load(worlds.read(tmp_path / "cells.npy"))
+    root = desk.session.dataset
+    desk.maps.open_child_map(np.arange(0, 60, 2), "half")
+    desk.maps.open_child_map(np.arange(5, 25), "part of it")
+    worlds.play(desk.session)
+    desk.session.stop()
+    back(desk.maps)
+    again = Desk.opened(desk.save(tmp_path / "work.zip"))
+    for maps in (desk.maps.maps, again.maps.maps):
+        assert len({id(one.dataset.matrices) for one in maps}) == 1
+        for one, rows in zip(
+            maps, (slice(None), slice(0, 60, 2), slice(10, 50, 2)), strict=True
+        ):
+            np.testing.assert_array_equal(one.dataset.X, root.X[rows])
+            np.testing.assert_array_equal(one.dataset.profile, root.profile[rows])
+            copied = replace(one.dataset.with_own_matrices(), notes=())
+            hashes = map(file_rows.hash_map_numbers, (one.dataset, copied))
+            assert len({*hashes}) == 1
+
+
+def test_a_session_keeps_no_numbers_that_none_of_its_maps_shows(desk, tmp_path):
+    """The root map is of another space than the map of a part."""
+    adata = worlds.annotated(30, one=4, two=3)
+    path = worlds.write_adata(adata, tmp_path / "cells.h5ad")
+    desk.session.load(worlds.read(path, space="obsm['one']"))
+    worlds.play(desk.session)
+    desk.maps.open_child_map(np.arange(12), "part")
+    worlds.play(desk.session)
+    other = worlds.read(path, space="obsm['two']")
+    desk.maps.open_new_reading(other)
+    again = Desk.opened(desk.save(tmp_path / "work.zip"))
+    for maps in (desk.maps, again.maps):
+        parts = [one.dataset for one in maps.maps]
+        assert [one.matrices.X.shape for one in parts] == [(30, 4), (30, 4), (12, 3)]
+        np.testing.assert_array_equal(parts[2].X, other.X[:12])
+
+
 @pytest.fixture
 def elsewhere(engine):
     """All maps of another session, with settings of its own."""
@@ -207,8 +246,7 @@ def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
     )
     area = np.arange(41.0)[:, None]
     new = read()
-    new = replace(
-        new,
+    new = new.with_matrices(
         profile=area[new.kept],
         profile_names=("area",),
         obs=new.obs.assign(dose=new.obs.index.astype(float), score="of the file"),

@@ -3,9 +3,10 @@
 The model knows cells by what they are, not by their positions.  It keeps the edits that
 hold on each map, each with the cells that it is about, and looks through all of them
 for the last one: on the map itself and, where it gives a name, on the maps below it.
-On the way the data are read again (in another order, another space, with rows left out,
-from a file that has changed), and the session is saved and opened again, as a .zip and
-as the .h5ad of its map.
+On the way the data are read again (in another order, another space, other columns, with
+rows left out, from a file that has changed), or the labels of measured objects are
+edited, and the session is saved and opened again, as a .zip and as the .h5ad of its
+map.
 """
 
 import os
@@ -19,6 +20,7 @@ import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_result
 from napari_embedding_game.data.identity import hash_rows
+from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.file import archive
 from worlds import Desk
 
@@ -28,7 +30,10 @@ WALKS = int(os.environ.get("EMBEDDING_GAME_WALKS", "10"))
 """More of them for a long look: 0.5 s of a processor each."""
 H5AD = 0.2
 """Share of the turns to write an .h5ad file in which it is written."""
-MAY_FAIL = "make", "rename", "add", "release", "merge", "split", "embed", "back"
+MAY_FAIL = {
+    *("make", "rename", "add", "release", "merge", "split", "recluster"),
+    *("embed", "back"),
+}
 """There may be no group yet, or too few points."""
 
 
@@ -145,7 +150,9 @@ class Model:
         """Forget the other maps; what was said there counts as said on this map."""
         one, heard = self.places[key], self.heard(key)
         edits = [edit for other in heard - {key} for edit in self.places[other].edits]
-        for cell in map(str, range(N)):  # also of those that are left out
+        every = {cell for other in self.places.values() for cell in other.cells}
+        said = {cell for edit in edits for cell in edit.groups}
+        for cell in every | said:  # also those that are left out
             last = None
             for child in self.below(key):
                 last = later(last, name_only(self.said(child, cell)))
@@ -164,23 +171,23 @@ class Walker:
     def __init__(self, seed, folder):
         self.random, self.folder = np.random.default_rng(seed), folder
         self.X = np.random.default_rng(0).normal(size=(N, 3))
-        self.left_out = np.zeros(N, bool)
+        self.left_out, self.log, self.n_names = np.zeros(N, bool), [], 0
         self.sit_down(Desk(self.read()))
-        self.model, self.log, self.n_names = Model(self.cells), [], 0
+        self.model = Model(self.cells)
 
     def sit_down(self, desk):
         self.desk, self.book, self.maps = desk, desk.book, desk.maps
 
-    def read(self, order=None, numbers=None, space="X"):
+    def read(self, order=None, numbers=None, space="X", columns=slice(None)):
         """Return the table as a file has it, its rows in some order."""
         order = np.arange(N) if order is None else order
         X = self.X[order] if numbers is None else numbers
         return worlds.rows(
-            X[:, :2] if space == "Y" else X,
+            X[:, :2] if space == "Y" else X[:, columns],
             name="cells",
             space=space,
             obs=pd.DataFrame(index=order.astype(str)),
-            kept=~self.left_out[order],
+            kept=~np.isin(order, np.flatnonzero(self.left_out)),
             row_hashes={"X": hash_rows(X)},
         )
 
@@ -270,6 +277,14 @@ class Walker:
         self.book.split_into_groups(group.id, rows, parts)
         self.tell(self.cells[rows], before)
 
+    def recluster(self):
+        """Make groups of what was found among some points of any clusters."""
+        before, n = self.group_keys(), len(self.cells)
+        rows = self.random.choice(n, self.random.integers(1, n + 1), replace=False)
+        parts = self.random.integers(0, 3, len(rows))
+        self.book.split_into_groups(None, rows, parts)
+        self.tell(self.cells[rows], before)
+
     def undo(self):
         self.book.undo()
         self.model.undo(self.key)
@@ -305,9 +320,16 @@ class Walker:
 
     def other_space(self):
         """Read other numbers of the same rows, without some of them."""
+        self.read_otherwise(space="Y")
+
+    def other_columns(self):
+        """Read other columns of the same space, without some of the rows."""
+        self.read_otherwise(columns=self.pick([[0, 1], [0, 2], [1, 2]]))
+
+    def read_otherwise(self, **how):
         former, self.left_out = self.left_out, self.random.random(N) < 0.1
         try:
-            assert self.maps.open_new_reading(self.read(space="Y"))
+            assert self.maps.open_new_reading(self.read(**how))
         finally:
             self.left_out = former
         self.note_reading()
@@ -325,10 +347,19 @@ class Walker:
         """Read a file again that has other rows, or the same with other numbers."""
         order, before = self.random.permutation(N), self.names()
         fewer = np.delete(order, self.random.integers(N, size=3))
-        files = [self.read(fewer), self.read(np.append(order, order[:1]))]
+        more, drawn = np.append(order, [N, N + 1]), self.random.integers(N, size=N)
+        named_anew = np.arange(len(fewer))
+        files = [
+            self.read(fewer),
+            self.read(named_anew, self.X[fewer]),  # the first of the names
+            self.read(np.append(order, order[:1])),
+            self.read(drawn),  # some rows twice, others not
+            self.read(more, self.random.normal(size=(N + 2, 3))),
+        ]
         if self.desk.session.dataset.row_hashes:  # else nobody knew the numbers
             files.append(self.read(numbers=self.random.normal(size=(N, 3))))
             files.append(self.read(numbers=self.X[order]))
+            files.append(self.read(numbers=self.X[drawn]))
         with pytest.raises(DataError, match="has changed since it was read"):
             self.maps.open_new_reading(self.pick(files))
         assert self.names() == before
@@ -345,12 +376,18 @@ class Walker:
         self.sit_down(Desk.opened(path))
         assert self.names() == before
 
-    def step(self):
+    def acts(self):
+        """What is done in turn at random, more often where it is listed again."""
         acts = [*(self.make,) * 3, self.rename, self.add, self.release, self.merge]
-        acts += [self.split, *(self.undo,) * 3, self.redo, self.embed]
-        acts += [*(self.back,) * 2, self.open, self.reopen, self.sort]
-        acts += [self.other_space, self.refuse, self.through_h5ad]
-        act = self.pick(acts)
+        acts += [self.split, self.recluster, *(self.undo,) * 3, self.redo, self.embed]
+        return [*acts, *(self.back,) * 2, self.open, self.reopen, *self.acts_on_files()]
+
+    def acts_on_files(self):
+        acts = [self.sort, self.other_space, self.other_columns, self.refuse]
+        return [*acts, self.through_h5ad]
+
+    def step(self):
+        act = self.pick(self.acts())
         self.log.append(act.__name__)
         try:
             act()
@@ -363,10 +400,63 @@ class Walker:
         assert wrong[0] == wrong[1], f"{self.key}: {' '.join(self.log)}"
 
 
+class LabelEditor(Walker):
+    """A walker through maps of measured objects, whose labels are edited."""
+
+    def __init__(self, seed, folder):
+        self.n_drawn, self.places = N, np.arange(N)
+        super().__init__(seed, folder)
+
+    def read(self):
+        """Return the objects as they are measured now, in the order of their labels.
+
+        Each object lies at a place of its own, at which no other is ever drawn.
+        """
+        n, corner = len(self.places), np.stack([10 * self.places, self.places * 0], 1)
+        boxes = np.concatenate([corner, corner + 3], axis=1)
+        labels = np.arange(1, n + 1)
+        return worlds.rows(
+            np.random.default_rng(len(self.log)).normal(size=(n, 3)),
+            name="cells",
+            obs=pd.DataFrame(index=labels.astype(str)),
+            source_objects=Objects(labels, boxes, np.full(n, 9)),
+            provenance={"measured": {}},
+        )
+
+    @property
+    def cells(self):
+        boxes = self.desk.session.dataset.objects.boxes
+        return pd.Index((boxes[:, 0] // 10).astype(str))
+
+    def measure_again(self):
+        """Measure the same objects, whose numbers are others by now."""
+        assert self.maps.open_new_reading(self.read())
+        self.note_reading()
+
+    def edit_labels(self):
+        """Delete some objects, draw others, and number all anew."""
+        left = self.random.permutation(self.places)[self.random.integers(3) :]
+        drawn = self.n_drawn + np.arange(self.random.integers(1, 4))
+        self.places = self.random.permutation([*left, *drawn])
+        self.n_drawn += len(drawn)
+        dataset = self.read()
+        assert not self.maps.open_new_reading(dataset)
+        names = self.maps.carry_clusters(dataset)
+        self.desk.session.load(dataset)
+        self.book.restore(names)
+        self.model.keep_only("")
+        first = self.model.places[""]
+        first.cells, first.done, first.undone = list(self.cells), [], []
+
+    def acts_on_files(self):
+        return [self.measure_again, self.edit_labels]
+
+
+@pytest.mark.parametrize("walker", [Walker, LabelEditor])
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + WALKS, 10))
-def test_each_cell_is_called_what_was_said_of_it_last(seed, tmp_path):
+def test_each_cell_is_called_what_was_said_of_it_last(walker, seed, tmp_path):
     for number in range(seed, seed + 10):
-        walker = Walker(number, tmp_path)
+        walk = walker(number, tmp_path)
         for _ in range(STEPS):
-            walker.step()
-            walker.check()
+            walk.step()
+            walk.check()

@@ -21,7 +21,7 @@ CHOSEN = Settings(
 
 def played(acts):
     """Play in this thread; ``acts`` tells what to do once an iteration is reached."""
-    run = GameRun(X, CHOSEN, pace=UNPACED)
+    run = GameRun(lambda: X, CHOSEN, pace=UNPACED)
     acts, last = dict(acts), None
     for frame in run.frames():
         if frame.snapshot is None:

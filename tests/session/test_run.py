@@ -28,7 +28,7 @@ class Driven:
     """A run that is iterated in a thread."""
 
     def __init__(self, engine, pace=UNPACED, settings=None):
-        self.run = GameRun(X, settings or Settings(), engine=engine, pace=pace)
+        self.run = GameRun(lambda: X, settings or Settings(), engine=engine, pace=pace)
         self.frames = []
         self.thread = threading.Thread(target=self._iterate, daemon=True)
         self.thread.start()
@@ -93,7 +93,7 @@ def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
     monkeypatch.setattr(pipeline, "find_neighbors", lambda *_: pytest.fail("searched"))
     many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
     settings = fill_affinity(Settings(method="ee_spectral_direction"))
-    run = GameRun(many, settings)
+    run = GameRun(lambda: many, settings)
     with pytest.raises(InputError, match="embed at most 10,000 rows"):
         list(run.frames())
 
@@ -124,7 +124,9 @@ def test_a_search_is_broken_off_between_two_blocks():
         with threads.limit_threads(1):
             threads.run_blocks(loop, 100, threads.SEARCH_WORK)
 
-    run = GameRun(X, Settings(), engine=SimpleNamespace(find_neighbors=neighbors))
+    run = GameRun(
+        lambda: X, Settings(), engine=SimpleNamespace(find_neighbors=neighbors)
+    )
     assert [frame.stage for frame in run.frames()] == [NEIGHBORS]
     assert (len(done), COMPUTING.locked()) == (1, False)
 

@@ -179,8 +179,8 @@ def to_end(run):
 def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     chosen = {**SHORT, "n_components": n_components, **changes}
     settings = fill_affinity(Settings(**chosen))
-    end = to_end(GameRun(X, settings, pace=UNPACED))[-1]
-    branch = GameRun(X, settings, pace=UNPACED, warm_start=to_warm_start(end))
+    end = to_end(GameRun(lambda: X, settings, pace=UNPACED))[-1]
+    branch = GameRun(lambda: X, settings, pace=UNPACED, warm_start=to_warm_start(end))
     shots = to_end(branch)
     assert np.array_equal(shots[0].embedding, end.embedding)
     # Not pressed together again: at each moment about as wide as it was.

@@ -45,7 +45,7 @@ def begin(session, place=0):
 
 
 def test_without_rows_only_the_maps_are_compared(session, dataset):
-    bare = replace(dataset, X=np.empty((40, 0)), var_names=[])
+    bare = dataset.with_matrices(X=np.empty((40, 0)), var_names=[])
     session.restore(replace(session.to_saved_map(), dataset=bare))
     session.add_mark("Here")
     twice = 2 * session.snapshot.embedding

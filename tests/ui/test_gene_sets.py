@@ -24,7 +24,7 @@ def panel(session, dock, dataset, play):
     values[:10, :3] += 9
     names = tuple(f"g{i}" for i in range(G))
     session.load(
-        replace(dataset, profile=values, profile_names=names, has_expression=True)
+        dataset.with_matrices(profile=values, profile_names=names, has_expression=True)
     )
     play()
     dock.show()

@@ -340,7 +340,7 @@ def test_markers_are_told_and_colour_the_map(
     qtbot, dataset, session, show_markers, inspector
 ):
     counts = np.random.default_rng(0).poisson(3.0, (40, 5)).astype(np.float32)
-    pane = show_markers(replace(dataset, profile=counts))
+    pane = show_markers(dataset.with_matrices(profile=counts))
     session.selection.select_cluster(0)
     qtbot.waitUntil(lambda: pane.result is not None)
     found, inside = pane.result, session.selection.points
@@ -441,7 +441,7 @@ def test_two_conditions_are_compared_and_saved(
     obs = dataset.obs.assign(
         stim=["STIM", "CTRL"] * 20, cell_type=cell_type, donor=donor
     )
-    pane = show_conditions(replace(dataset, obs=obs, profile=values))
+    pane = show_conditions(dataset.with_matrices(obs=obs, profile=values))
     session.selection.select_points(np.arange(2))
     assert pane.state.text().startswith("No column has two groups of three or more")
     session.selection.select_points(np.arange(30))
@@ -504,7 +504,7 @@ def test_samples_in_both_groups_are_paired_and_rare_genes_are_told(
     rng = np.random.default_rng(0)
     values = np.log1p(rng.poisson(rates, (40, 5))).astype(np.float32)
     obs = dataset.obs.assign(donor=["d1", "d2"] * 20, stim=[*"ab"] * 20)
-    pane = show_markers(replace(dataset, obs=obs, profile=values))
+    pane = show_markers(dataset.with_matrices(obs=obs, profile=values))
     session.selection.select_points(np.arange(20))
     qtbot.waitUntil(lambda: pane.result is not None)
     tests = [pane.test.itemText(place) for place in range(pane.test.count())]

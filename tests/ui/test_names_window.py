@@ -21,8 +21,8 @@ def played(session, dock, dataset, play, inspector):
     counts[:, :4] = 0
     for cluster in (1, 2):
         counts[session.clusters.labels == cluster, :4] = 5
-    cells = replace(
-        dataset, profile=counts, profile_names=tuple(names), has_expression=True
+    cells = dataset.with_matrices(
+        profile=counts, profile_names=tuple(names), has_expression=True
     )
     session.load(cells)
     play()

@@ -1,7 +1,6 @@
 """The tab of plots: shown, clicked, dragged on and saved."""
 
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ def cells(dataset):
     values = 0.2 + np.random.default_rng(0).random((40, 5)).astype(np.float32) / 2
     values[np.arange(40), np.arange(40) // 10] += 3
     values[20:, 4] = 0
-    return replace(dataset, profile=values, has_expression=True)
+    return dataset.with_matrices(profile=values, has_expression=True)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ LEFT = Qt.MouseButton.LeftButton
 def dataset(dataset):
     """40 rows of two kinds that are easy to tell apart."""
     X = dataset.X + 9 * (np.arange(40) % 2)[:, None].astype(np.float32)
-    return replace(dataset, X=X, profile=X)
+    return dataset.with_matrices(X=X, profile=X)
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
 
     X = np.zeros_like(session.dataset.X)
     X[1::2, 0] = X[20:, 1] = 9  # one measure parts odd rows, another the halves
-    session.load(replace(session.dataset, X=X, profile=X))
+    session.load(session.dataset.with_matrices(X=X, profile=X))
     dock.run_controls.run_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     of(range(0, 12, 2), range(1, 12, 2))

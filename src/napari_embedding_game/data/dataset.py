@@ -26,6 +26,7 @@ from napari_embedding_game.data.roles import (
     find_track_roles,
     guess_role_unconverted,
 )
+from napari_embedding_game.data.row_matrices import RowMatrices, take_rows
 from napari_embedding_game.data.tissue import Tissue
 from napari_embedding_game.data.validation import Matrix
 
@@ -81,14 +82,13 @@ class Dataset:
 
     name: str
     """Short name of the source, as a person calls it."""
-    X: Matrix
-    """(n, D) ndarray or CSR matrix to embed, in the precision of
-    :func:`~.validation.to_sufficient_precision`; where ``is_distances`` (n, n), from
-    each row to its neighbours."""
+    matrices: RowMatrices
+    """Matrices of N rows that were read, which the maps of these rows share; see
+    :attr:`X`, :attr:`profile` and :attr:`second_X`."""
     obs: pd.DataFrame
     """(n rows) metadata of the usable rows; the index holds the row names."""
     var_names: tuple[str, ...]
-    """(D,) names of the columns of ``X``."""
+    """(D,) names of the columns of ``X``; () where the numbers are missing."""
     space: str
     """Origin of ``X``, such as ``obsm['X_pca']``."""
     source: Path | None
@@ -97,16 +97,14 @@ class Dataset:
     """(n_source_rows,) True where a source row is a row of ``X``."""
     source_obs_names: pd.Index
     """(n_source_rows,) names of all source rows."""
+    matrix_rows: NDArray[np.integer] | None = None
+    """(n,) row of ``matrices`` of each row; None where these are the same rows."""
     read_options: ReadOptions | None = None
     """Options by which ``source`` was read; None where it is no file."""
     notes: tuple[str, ...] = ()
     """Sentences on what was left out or changed, and why."""
     images: NDArray[Any] | None = None
     """(n, h, w) or (n, h, w, 3) picture of each row, uint8 or float 0 to 1."""
-    profile: Matrix = None
-    """(n, G) numbers to compare clusters by, in their own units; ``X`` if None. Raw
-    counts stay raw counts here: see :attr:`expression`. May hold NaN, as it is not
-    embedded."""
     profile_names: tuple[str, ...] = ()
     """(G,) names of the columns of ``profile``."""
     gene_ids: Mapping[str, str] = field(default_factory=dict)
@@ -146,8 +144,6 @@ class Dataset:
     :mod:`~.identity`; empty where no file was read."""
     second_space: str = ""
     """Name of the space that was read beside ``X``; "" for none."""
-    second_X: Matrix = None
-    """(n, E) numbers of the second space, NaN where missing; None without one."""
     missing_reason: str = ""
     """Sentence on why ``X`` has no columns, and the remedy; "" where it has columns."""
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
@@ -155,24 +151,51 @@ class Dataset:
     that differ in added columns alone."""
 
     def __post_init__(self) -> None:
-        """Fill in the profile from ``X`` if there is none, and decide the roles.
-
-        The profile of distances has no columns. Raises ValueError if lengths do not
-        fit.
-        """
-        if self.profile is None:
-            has_columns = not self.is_distances
-            profile = self.X if has_columns else np.zeros((len(self.obs), 0), "f4")
-            names = self.var_names if has_columns else ()
-            object.__setattr__(self, "profile", profile)
-            object.__setattr__(self, "profile_names", names)
+        """Decide the roles. Raises ValueError if lengths do not fit."""
         self._check_lengths()
         object.__setattr__(self, "roles", _decide_roles(self.obs, self.roles))
+
+    @property
+    def X(self) -> Matrix:
+        """(n, D) ndarray or CSR matrix to embed.
+
+        Its precision is that of :func:`~.validation.to_sufficient_precision`. Where
+        ``is_distances`` it is (n, n), from each row to its neighbours.
+
+        Of a child map the rows are taken at each call: keep the matrix as long as it is
+        needed, and no longer.
+        """
+        return take_rows(
+            self.matrices.X, self.matrix_rows, is_pairwise=self.is_distances
+        )
+
+    @property
+    def profile(self) -> Matrix:
+        """(n, G) numbers to compare clusters by, in their own units; taken as ``X`` is.
+
+        Raw counts stay raw counts here: see :attr:`expression`. May hold NaN, as it is
+        not embedded.
+        """
+        return take_rows(self.matrices.profile, self.matrix_rows)
+
+    @property
+    def second_X(self) -> Matrix:
+        """(n, E) numbers of the second space, NaN where missing; taken as ``X`` is.
+
+        None without a second space.
+        """
+        return take_rows(self.matrices.second_X, self.matrix_rows)
+
+    @property
+    def has_own_profile(self) -> bool:
+        """Whether the profile is another matrix than ``X``."""
+        return self.matrices.profile is not self.matrices.X
 
     @cached_property
     def expression(self) -> Expression:
         """Values by which columns of the ``profile`` are compared: counts as log1p."""
-        return Expression(self.profile, self.has_expression, self.gene_kind)
+        known = self.has_expression, self.gene_kind, self.matrix_rows
+        return Expression(self.matrices.profile, *known)
 
     def find_profile_columns(self, wanted: Sequence[str]) -> FoundNames:
         """Find columns of the ``profile`` by name, else genes by Ensembl identifier."""
@@ -227,7 +250,7 @@ class Dataset:
     @property
     def has_measures(self) -> bool:
         """Whether columns of the ``profile`` are neither genes nor single pixels."""
-        is_dense = isinstance(self.profile, np.ndarray)
+        is_dense = isinstance(self.matrices.profile, np.ndarray)
         return is_dense and not self.has_expression and self.images is None
 
     @property
@@ -268,16 +291,24 @@ class Dataset:
     ) -> Dataset:
         """Return the dataset of the rows where the mask `row_mask` (n,) is True.
 
-        The source rows stay the same, so that values of the subset can be expanded to
-        all source rows. The other rows are recorded as left out, for this `reason`,
-        besides any rows that were left out for the same reason before.
+        The matrices are shared with this dataset. The source rows stay the same, so
+        that values of the subset can be expanded to all source rows. The other rows are
+        recorded as left out, for this `reason`, besides any rows that were left out for
+        the same reason before.
         """
         kept = self.expand_to_source_rows(row_mask, False)
         removed, left_out = self.kept & ~kept, dict(self.left_out)
+        rows = self.matrix_rows
         if removed.any():
             left_out[reason] = removed | left_out.get(reason, False)
+            indices = np.flatnonzero(row_mask).astype(np.int32)
+            rows = indices if rows is None else rows[indices]
         return replace(
-            self, **self._take_row_fields(row_mask), kept=kept, left_out=left_out
+            self,
+            **self._take_row_fields(row_mask),
+            matrix_rows=rows,
+            kept=kept,
+            left_out=left_out,
         )
 
     def reorder_source_rows(self, order: NDArray[np.integer]) -> Dataset:
@@ -291,6 +322,7 @@ class Dataset:
         return replace(
             self,
             **self._take_row_fields(rows),
+            matrix_rows=rows if self.matrix_rows is None else self.matrix_rows[rows],
             kept=self.kept[order],
             source_obs_names=self.source_obs_names[order],
             source_obs=None if self.source_obs is None else self.source_obs.iloc[order],
@@ -302,24 +334,44 @@ class Dataset:
                 part: hashes[order] if len(hashes) == len(order) else hashes
                 for part, hashes in self.row_hashes.items()
             },
-        )
+        ).with_own_matrices()
 
     def _take_row_fields(self, rows: NDArray[Any]) -> dict[str, Any]:
         """Return the fields with a value for each usable row, taken at `rows`.
 
-        `rows` are indices or a mask. Of distances the same columns are taken, too.
+        `rows` are indices or a mask. Of distances the names of columns are taken, too.
         """
-        X, names = self.X[rows], self.var_names
+        names = self.var_names
         if self.is_distances:
-            X, names = X[:, rows], tuple(np.asarray(names, dtype=object)[rows])
+            names = tuple(np.asarray(names, dtype=object)[rows])
         return {
-            "X": X,
             "var_names": names,
-            "profile": X if self.profile is self.X else self.profile[rows],
             "obs": self.obs.iloc[rows],
             "images": None if self.images is None else self.images[rows],
-            "second_X": None if self.second_X is None else self.second_X[rows],
         }
+
+    def with_own_matrices(self) -> Dataset:
+        """Return the dataset with matrices that have only its own rows.
+
+        The cache of computed values is shared with this dataset.
+        """
+        rows, dataset = self.matrix_rows, copy(self)
+        if rows is None:
+            return self
+        own = self.matrices.take(rows, is_pairwise=self.is_distances)
+        vars(dataset).update(matrices=own, matrix_rows=None)
+        vars(dataset).pop("expression", None)
+        return dataset
+
+    def with_matrices(self, **fields: Any) -> Dataset:
+        """Return the dataset with other matrices, and other fields that belong to them.
+
+        ``**fields``: ``X``, ``profile`` and ``second_X``, each with a row for each row
+        of this dataset, and any fields of the dataset.
+        """
+        own, names = self.with_own_matrices().matrices, ("X", "profile", "second_X")
+        new = {name: fields.pop(name) for name in names if name in fields}
+        return replace(self, matrices=replace(own, **new), matrix_rows=None, **fields)
 
     def differs_only_in_columns(self, other: Dataset | None) -> bool:
         """Return whether two datasets differ at most in added columns of ``obs``.
@@ -378,7 +430,7 @@ class Dataset:
         chosen_roles, kind = options.roles, options.gene_kind
         if (not chosen_roles and kind is None) or self.source_obs is None:
             return self
-        check_gene_kind(self.profile, kind, self.name)
+        check_gene_kind(self.matrices.profile, kind, self.name)
         source_obs, roles = convert_columns_by_role(
             self.source_obs, {**self.roles, **chosen_roles}, self.name
         )
@@ -430,18 +482,41 @@ class Dataset:
 
         Fields that are None are not checked.
         """
-        n, n_all = self.X.shape[0], self.n_source_rows
+        matrices, n_all = self.matrices, self.n_source_rows
+        rows = self.matrix_rows
+        n = matrices.X.shape[0] if rows is None else len(rows)
         lengths = {"obs": n, "images": n, "source_obs_names": n_all}
         lengths |= {"source_objects": n_all, "source_tissue": n_all}
-        lengths["var_names"] = self.X.shape[1]
-        lengths["profile_names"] = self.profile.shape[1]
+        is_part_of_square = self.is_distances and rows is not None
+        lengths["var_names"] = n if is_part_of_square else matrices.X.shape[1]
+        lengths["profile_names"] = matrices.profile.shape[1]
         parts = {one: getattr(self, one) for one in lengths}
         measured = {k: (len(v), lengths[k]) for k, v in parts.items() if v is not None}
-        measured["profile"] = self.profile.shape[0], n
+        measured["profile"] = matrices.profile.shape[0], matrices.X.shape[0]
         measured["rows kept"] = int(np.count_nonzero(self.kept)), n
         for part, (length, expected) in measured.items():
             if length != expected:
                 raise ValueError(f"{part} has length {length}, expected {expected}")
+
+    @classmethod
+    def from_matrices(
+        cls,
+        *,
+        X: Matrix,
+        profile: Matrix = None,
+        second_X: Matrix = None,
+        **fields: Any,
+    ) -> Dataset:
+        """Build a dataset of the n rows of some matrices.
+
+        ``X``, ``profile``, ``second_X``: see the properties. Without a profile ``X`` is
+        compared, or nothing if ``X`` are distances. ``**fields``: further fields.
+        """
+        if profile is None:
+            is_pairwise = is_pairwise_space(fields["space"])
+            profile = np.zeros((X.shape[0], 0), np.float32) if is_pairwise else X
+            fields["profile_names"] = () if is_pairwise else fields["var_names"]
+        return cls(matrices=RowMatrices(X, profile, second_X), **fields)
 
     @classmethod
     def from_rows(
@@ -454,15 +529,22 @@ class Dataset:
     ) -> Dataset:
         """Build a dataset from *all* rows of a source, using the rows of `kept`.
 
-        ``kept``: (N,) mask; None for all rows. ``**parts``: further fields, each array
-        with one row for each of the N source rows. Rows that are not kept are recorded
-        as having missing values, unless `left_out` gives the reasons.
+        ``kept``: (N,) mask; None for all rows. ``**parts``: matrices as for
+        :meth:`from_matrices` and further fields, each array with one row for each of
+        the N source rows. Rows that are not kept are recorded as having missing values,
+        unless `left_out` gives the reasons.
         """
         parts = {k: tuple(map(str, v)) if "names" in k else v for k, v in parts.items()}
         parts = {"source": None, "source_obs_names": obs.index, **parts}
-        dataset = cls(obs=obs, source_obs=obs, kept=np.ones(len(obs), bool), **parts)
+        parts = {
+            "obs": obs,
+            "source_obs": obs,
+            "kept": np.ones(len(obs), bool),
+            **parts,
+        }
+        dataset = cls.from_matrices(**parts)
         if kept is not None and not kept.all():
-            dataset = dataset.subset(kept, reason=MISSING_VALUES)
+            dataset = dataset.subset(kept, reason=MISSING_VALUES).with_own_matrices()
         return dataset if left_out is None else replace(dataset, left_out=left_out)
 
     def why_left_out(self) -> pd.Categorical:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.raw_counts import look_like_counts
+from napari_embedding_game.data.row_matrices import take_rows
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -44,15 +45,17 @@ _NOTES: dict[GeneKind, str] = {
 class Expression:
     """The ``profile`` of a dataset in the values by which its columns are compared.
 
-    Computed on demand, and cached.
+    Computed on demand, and cached; but values of some rows only are never cached.
     """
 
     profile: Any
-    """(n, G) array or CSR matrix."""
+    """(N, G) array or CSR matrix, whose kind of values is decided for all rows."""
     is_expression: bool
     """Whether the columns are genes: columns of a table are never normalised."""
     stated_kind: GeneKind | None = None
     """Kind of values as a person states it; None: guessed from the values."""
+    rows: NDArray[np.integer] | None = None
+    """(n,) indices of the rows that are compared; None for all."""
 
     @cached_property
     def has_counts(self) -> bool:
@@ -81,16 +84,25 @@ class Expression:
         """Sentence on the values by which genes are compared; "" without genes."""
         return _NOTES[self.kind] if self.is_expression else ""
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are compared."""
+        return self.profile.shape[0] if self.rows is None else len(self.rows)
+
     @cached_property
     def row_factors(self) -> NDArray[np.float64]:
         """(n,) factor that normalises the counts of each cell; 0 for an empty cell."""
-        return depth_factors(self.profile, TARGET_SUM)
+        return depth_factors(take_rows(self.profile, self.rows), TARGET_SUM)
 
-    @cached_property
+    @property
     def values(self) -> Any:
         """(n, G) values to compare: log1p of counts, else the profile itself."""
-        X = self.profile
-        return scale_and_log1p(X, self.row_factors) if self.has_counts else X
+        is_whole = self.rows is None
+        return self._values_of_all_rows if is_whole else self._normalise(self.profile)
+
+    @cached_property
+    def _values_of_all_rows(self) -> Any:
+        return self._normalise(self.profile)
 
     def dense_column(self, index: int) -> NDArray[np.floating]:
         """Return a single column of :attr:`values` as an array (n,)."""
@@ -98,15 +110,20 @@ class Expression:
 
     def take_columns(self, indices: Sequence[int]) -> Any:
         """Return the columns of :attr:`values` at `indices`: (n, k), maybe sparse."""
-        part = self.profile[:, list(indices)]
-        return scale_and_log1p(part, self.row_factors) if self.has_counts else part
+        return self._normalise(self.profile[:, list(indices)])
 
     def value_at(self, row: int, index: int) -> float:
         """Return the value of :attr:`values` at a row and a column index."""
-        value = self.profile[[row]][:, [index]]
+        source_row = row if self.rows is None else self.rows[row]
+        value = self.profile[[source_row]][:, [index]]
         if self.has_counts:
             value = scale_and_log1p(value, self.row_factors[row : row + 1])
         return float(value.sum())
+
+    def _normalise(self, columns: Any) -> Any:
+        """Return the values of columns of the profile: (N, k) to (n, k)."""
+        part = take_rows(columns, self.rows)
+        return scale_and_log1p(part, self.row_factors) if self.has_counts else part
 
 
 def check_gene_kind(values: Any, kind: GeneKind | None, where: str) -> None:

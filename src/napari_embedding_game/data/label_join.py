@@ -77,7 +77,9 @@ def apply_join(dataset: Dataset, join: Join) -> Dataset:
         return replace(dataset, notes=notes)
     background = join.left_out[dataset.kept]
     if background.any():
-        dataset = dataset.subset(~background, reason=tables.NO_OBJECT)
+        dataset = dataset.subset(
+            ~background, reason=tables.NO_OBJECT
+        ).with_own_matrices()
     return replace(
         dataset,
         source_objects=join.objects,

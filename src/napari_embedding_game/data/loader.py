@@ -103,8 +103,7 @@ def mix_dataset_batches(
         "random_state": harmony.SEED,
         "harmonypy": metadata.version("harmonypy"),
     }
-    return replace(
-        dataset,
+    return dataset.with_matrices(
         X=mixed,
         space=f'{dataset.space}, "{key}" mixed by Harmony',
         read_options=replace(dataset.read_options or ReadOptions(), batch_key=key),

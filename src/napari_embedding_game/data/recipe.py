@@ -126,8 +126,7 @@ def apply_recipe(
         for rows, why in reasons.values()
         if rows.any()
     }
-    return replace(
-        part,
+    return part.with_matrices(
         X=np.ascontiguousarray(components, dtype=np.float32),
         obs=part.obs.assign(**{k: v[kept] for k, v in fresh.items()}),
         quality={k: dataset.expand_to_source_rows(v, np.nan) for k, v in fresh.items()},

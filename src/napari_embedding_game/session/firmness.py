@@ -59,7 +59,7 @@ def make_firmness_job(
     )
     if data is None or snapshot is None or merging is None or session.is_moving:
         return None
-    X, labels, metric = data[0].X, snapshot.labels, data[1].metric
+    (dataset, settings), labels = data, snapshot.labels
 
     def find() -> Generator[Firmness, None, Firmness]:
         """Measure the cuts up to ``MAX_CLUSTERS``, releasing the lock between them."""
@@ -69,8 +69,10 @@ def make_firmness_job(
         )
 
         cuts: tuple[Cut, ...] = ()
-        cut_from = X, merging.tree, merging.graph, labels
-        coming = measure_cuts(*cut_from, metric=metric, max_clusters=MAX_CLUSTERS)
+        cut_from = dataset.X, merging.tree, merging.graph, labels
+        coming = measure_cuts(
+            *cut_from, metric=settings.metric, max_clusters=MAX_CLUSTERS
+        )
         while True:
             with COMPUTING:
                 cut = next(coming, None)
@@ -102,15 +104,17 @@ def make_separation_job(
             "These data are distances, which do not tell what lies between two groups: "
             "open the rows that they were made of."
         )
-    X, metric = dataset.X, session.map_settings.metric
+    metric = session.map_settings.metric
     first, second = (clustering.rows_in_cluster(cluster) for cluster in clusters)
-    others = np.setdiff1d(np.arange(X.shape[0]), np.concatenate([first, second]))
+    others = np.setdiff1d(np.arange(len(dataset.obs)), np.concatenate([first, second]))
 
     def find() -> Any:
         """Measure the separation, holding the lock of all computing."""
         from napari_embedding_game.core.inspect.separation import measure_separation
 
         with COMPUTING:
-            return measure_separation(X, first, second, others=others, metric=metric)
+            return measure_separation(
+                dataset.X, first, second, others=others, metric=metric
+            )
 
     return find

@@ -49,7 +49,7 @@ def choose_example_rows(dataset: Dataset, annotation: Annotation) -> Examples:
 
 def explain_why_unlearnable(dataset: Dataset, annotation: Annotation) -> str:
     """Return a sentence on why nothing can be learned yet; "" if learning can begin."""
-    if not dataset.X.shape[1]:
+    if not dataset.var_names:
         return dataset.missing_reason
     if dataset.is_distances:
         return (

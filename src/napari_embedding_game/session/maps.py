@@ -276,7 +276,7 @@ class MapTree:
             )
         self._session.dataset = current = update_from_reading(current, dataset)
         if self._maps[base].parent is not None:  # a map of a part
-            dataset = dataset.subset(whole.kept[dataset.kept])
+            dataset = dataset.subset(whole.kept[dataset.kept]).with_own_matrices()
         if has_same_rows_and_values(current, dataset):
             self._session.columns_changed.emit()
             return
@@ -532,6 +532,8 @@ def update_from_reading(old: Dataset, read: Dataset) -> Dataset:
     if old.space == read.space and read.kept[old.kept].all():
         is_all = np.array_equal(old.kept, read.kept)
         part = read if is_all else read.subset(old.kept[read.kept])
+        if old.matrix_rows is None:
+            part = part.with_own_matrices()
         if has_same_rows_and_values(old, part):
             result, how = part.with_added_columns_of(old), stored_read_result(old)
             if how is not None:

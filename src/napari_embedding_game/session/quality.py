@@ -76,7 +76,7 @@ def dataset_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | 
     is_given = settings.metric == "precomputed"  # distances, and no rows to compare
     if dataset is None or session.run_record is None or is_given:
         return None
-    return (dataset, settings) if dataset.X.shape[1] else None
+    return (dataset, settings) if dataset.var_names else None
 
 
 def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
@@ -91,7 +91,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
     if data is None or snapshot is None:
         return None
     (dataset, settings), embedding = data, snapshot.embedding
-    X, columns = dataset.X, group_codes_by_column(dataset)
+    columns = group_codes_by_column(dataset)
     edges, clusters = session.edges, session.clusters.labels
     searched = resolve_n_neighbors(settings, len(embedding))
 
@@ -101,7 +101,11 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
         from napari_embedding_game.core.inspect import quality
 
         result = quality.measure_map_quality(
-            X, embedding, metric=settings.metric, columns=columns, clusters=clusters
+            dataset.X,
+            embedding,
+            metric=settings.metric,
+            columns=columns,
+            clusters=clusters,
         )
         if result is None:
             return None

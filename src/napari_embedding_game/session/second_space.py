@@ -27,9 +27,9 @@ def list_second_spaces(
 
     ``spaces``: those of the file, or () for what is read already.  Distances have none.
     """
-    if dataset is None or dataset.is_distances or not dataset.X.shape[1]:
+    if dataset is None or dataset.is_distances or not dataset.var_names:
         return {"": TITLES[""]}
-    read = [] if dataset.second_X is None else [dataset.second_space]
+    read = [] if dataset.matrices.second_X is None else [dataset.second_space]
     names = [TISSUE] * (dataset.tissue is not None) + [*read, *spaces]
     taken = {dataset.space, dataset.tissue.origin if dataset.tissue else ""}
     others = [x for x in names if x not in taken and not is_pairwise_space(x)]

@@ -172,7 +172,7 @@ class Session:
         """Return the dataset; raise DataError if it, or its X, is missing."""
         if self.dataset is None:
             raise DataError("Load some data first: there is nothing to map yet.")
-        if not self.dataset.X.shape[1]:
+        if not self.dataset.var_names:
             raise DataError(self.dataset.missing_reason)
         return self.dataset
 
@@ -374,7 +374,7 @@ class Session:
         if settings.second_space:
             make_second = partial(make_second_rows, data, settings)
         given = self._engine, pace, warm, edges, make_second
-        self.run = GameRun(data.X, settings, *given)
+        self.run = GameRun(lambda: data.X, settings, *given)
         self.sent_settings, self._initial_settings = settings, self.settings.value
         if self.hand.forces:
             self.run.steer(forces=self.hand.forces)
@@ -843,7 +843,8 @@ class Session:
         if not (is_game(begun) and is_game(chosen)):
             return replace_steerable(begun, chosen) != begun
         has_edges = begun.affinity == chosen.affinity
-        return not (has_edges and is_within_point_limit(chosen, self.run.X.shape[0]))
+        n_points = len(self.require_data().obs)
+        return not (has_edges and is_within_point_limit(chosen, n_points))
 
     def resolve_settings(self) -> Settings:
         """Return the chosen settings with automatic values resolved for the data.
@@ -859,7 +860,7 @@ class Session:
             chosen = replace(
                 chosen, metric="precomputed", large_picture=0.0, second_space=""
             )
-        return fill_approximation_by_size(chosen, self.dataset.X.shape[0])
+        return fill_approximation_by_size(chosen, len(self.dataset.obs))
 
     def _update_staleness(self) -> None:
         """Set ``stale``, and emit ``staleness_changed`` if it has changed.

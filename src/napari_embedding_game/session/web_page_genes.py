@@ -61,7 +61,7 @@ def order_by_variation(
     First ``leading`` in their order, then the genes for which ``is_flagged`` (G,) is
     true, then the others; both by falling ratio of variance and mean.
     """
-    codes = np.zeros(expression.values.shape[0], np.int32)
+    codes = np.zeros(expression.n_rows, np.int32)
     figures = run_to_result(iter_group_figures(expression.values, codes, 1))
     counts, means, squares, _ = figures[:, 0]
     variation = squares / np.maximum(counts, 1) / np.where(means > 0, means, 1.0)
@@ -81,7 +81,7 @@ def store_genes(
     2. It has 31 steps.
     3. Only the last n rows are stored.  Rows in random order are needed for this.
     """
-    n_rows, n_wanted = expression.values.shape[0], min(n_wanted, len(order))
+    n_rows, n_wanted = expression.n_rows, min(n_wanted, len(order))
     for n_steps in STEPS:
         stored = _store_genes(expression, order, n_bytes, n_steps, n_rows)
         if len(stored.indices) == len(order):

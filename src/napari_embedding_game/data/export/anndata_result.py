@@ -107,7 +107,7 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
     columns |= zip([f"{KEY}_x", f"{KEY}_y", f"{KEY}_z"], positions.T, strict=False)
     columns |= result_columns(dataset, result)
     # The profile has the measures in their own units.
-    if is_measured and dataset.profile is not dataset.X:
+    if is_measured and dataset.has_own_profile:
         values = dataset.expand_to_source_rows(dataset.profile)
         columns |= zip(dataset.profile_names, values.T, strict=True)
     # "row" is taken by the row of a plate.
@@ -407,7 +407,7 @@ def find_components_key(dataset: Dataset) -> str | None:
     """
     recipe = dataset.provenance.get("recipe")
     mixed = dataset.provenance.get("harmony")
-    if not dataset.X.shape[1] or (recipe is None and mixed is None):
+    if not dataset.var_names or (recipe is None and mixed is None):
         return None
     if recipe is not None:
         is_mixed = recipe.get("batch_key") not in (None, "none")

@@ -443,7 +443,7 @@ def read_map_data(
     ``folder`` and ``known_results``: as for :func:`.rows.read_saved_data`, with its
     errors.
     """
-    if saved.dataset.X.shape[1]:  # they were stored with the map
+    if saved.dataset.var_names:  # they were stored with the map
         return saved
     result = yield from read_saved_data(saved.dataset, folder, known_results)
     if saved.dataset.source_objects is None:  # how rows were joined is not known
@@ -487,7 +487,19 @@ def open_session_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str
             else:
                 maps.append(saved_map)
                 troubles.append(str(error))
+    maps = _release_matrices_of_no_whole_map(maps)
     return replace(session, maps=tuple(maps)), list(dict.fromkeys(troubles))
+
+
+def _release_matrices_of_no_whole_map(maps: Sequence[SavedMap]) -> list[SavedMap]:
+    """Return maps that share only matrices of which one of the maps shows all rows."""
+    shown = [one.dataset.matrices for one in maps if one.dataset.matrix_rows is None]
+    return [
+        one
+        if any(one.dataset.matrices is whole for whole in shown)
+        else replace(one, dataset=one.dataset.with_own_matrices())
+        for one in maps
+    ]
 
 
 def _store_how_read(result: ReadResult) -> None:

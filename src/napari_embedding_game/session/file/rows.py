@@ -150,7 +150,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
     ``for_h5ad``: whether the rows are stored inside the map's .h5ad file, which itself
     holds the numbers if the source is an AnnData or counts.
     """
-    if not dataset.X.shape[1]:
+    if not dataset.var_names:
         lost: StoredRows = dataset.known[ROWS]
         return lost
     source, stored = dataset.source, dict[str, Any]()
@@ -203,7 +203,8 @@ def _must_store_values(dataset: Dataset, for_h5ad: bool) -> bool:
         return False
     if not for_h5ad:
         return source is None and _is_small(dataset.X)
-    dense = [isinstance(one, np.ndarray) for one in (dataset.X, dataset.profile)]
+    shared = dataset.matrices
+    dense = [isinstance(one, np.ndarray) for one in (shared.X, shared.profile)]
     return all(dense) and (source is None or not h5ad_contains_source(source))
 
 
@@ -219,11 +220,12 @@ def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     parts = {"obs": obs, **{part: getattr(dataset, part) for part in same.split()}}
     if source_obs is not None:
         parts["source_obs"] = source_obs
-    if sp.issparse(dataset.X):
+    if sp.issparse(parts["X"]):
         parts["sparse_X"] = parts.pop("X")
-    profile = dataset.profile
-    if profile is dataset.X or (dataset.is_distances and not profile.shape[1]):
+    is_without_columns = dataset.is_distances and not dataset.profile_names
+    if is_without_columns or not dataset.has_own_profile:
         return parts
+    profile = dataset.profile
     if sp.issparse(profile) and _is_small(profile):
         parts["genes"] = sp.csr_matrix(profile)
     elif isinstance(profile, np.ndarray) and (for_h5ad or _is_small(profile)):
@@ -293,7 +295,7 @@ def to_dataset(rows: StoredRows) -> Dataset:
         "name space profile_names gene_ids has_expression gene_kind var_names kept "
         "provenance level_colors roles quality left_out"
     )
-    dataset = Dataset(
+    dataset = Dataset.from_matrices(
         X=np.zeros((len(names), 0), np.float32) if X is None else X,
         obs=obs,
         source=None,
@@ -333,9 +335,9 @@ def _hash_numbers(dataset: Dataset, *, sorts: bool) -> str:
     ``sorts``: whether the indices of sparse rows are sorted before; up to version 0.3
     they were not.
     """
-    X, profile, digest = dataset.X, dataset.profile, blake2b(digest_size=16)
+    X, digest = dataset.X, blake2b(digest_size=16)
     parts = []
-    for matrix in [X] if profile is X else [X, profile]:
+    for matrix in [X, dataset.profile] if dataset.has_own_profile else [X]:
         if sp.issparse(matrix):
             is_right = not sorts or matrix.has_sorted_indices
             ordered = matrix if is_right else matrix.sorted_indices()  # a copy

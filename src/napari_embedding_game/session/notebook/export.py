@@ -132,7 +132,7 @@ def write_code(
     another, a table would replace an unrelated file, or a file cannot be written.
     """
     saved = session[session.current]
-    if not saved.dataset.X.shape[1]:
+    if not saved.dataset.var_names:
         raise DataError(saved.dataset.missing_reason)
     files: dict[Path, Callable[[Path], object]]
     if path.suffix.lower() == METHODS:
@@ -201,7 +201,7 @@ class _Notebook:
         self._add_run(saved.record)
         self._add_new_columns()
         self._add_clusters()
-        if self.dataset.profile.shape[1]:
+        if self.dataset.profile_names:
             for number, compared in enumerate(saved.comparisons, 1):
                 column = unique_name(f"comparison {number}", {*self.rows})
                 self._add_comparison(compared, column)

@@ -136,7 +136,8 @@ def _iter_data_sentences(dataset: Dataset) -> Iterator[str]:
             yield f"The neighbours of {rows} were those of its {dataset.space}."
             return
         space = dataset.space if mixed is None else mixed["space"]
-        columns = f"{dataset.X.shape[1]:,} column{'s' * (dataset.X.shape[1] != 1)}"
+        n_columns = len(dataset.var_names)
+        columns = f"{n_columns:,} column{'s' * (n_columns != 1)}"
         yield f"The map shows {rows} ({space}, {columns})."
         if mixed is not None:
             yield _harmony_sentence(mixed)

@@ -107,7 +107,7 @@ def to_reference_map(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     embedding = np.asarray(adata.obsm[obsm_key], np.float32)
     on_map = np.asarray(np.isfinite(embedding).all(axis=1))[dataset.kept]
     if not on_map.all():
-        dataset = dataset.subset(on_map)
+        dataset = dataset.subset(on_map).with_own_matrices()
     embedding = embedding[dataset.kept]
     projection = dataset.projection
     if projection is not None:  # the recipe names genes as people read them
@@ -208,7 +208,10 @@ def _reference_of_other_program(adata: AnnData, name: str, path: str) -> Referen
     dataset = _read_cells(adata, name)
     positions = np.asarray(adata.obsm[basis], float)[dataset.kept]
     is_there = np.isfinite(positions).all(axis=1)
-    dataset, positions = dataset.subset(is_there), positions[is_there]
+    dataset, positions = (
+        dataset.subset(is_there).with_own_matrices(),
+        positions[is_there],
+    )
     settings = {"method": "given", "random_state": 0}
     fitted = _rebuild_fitted_map(
         dataset.X, positions.astype(np.float32), None, settings

@@ -57,9 +57,10 @@ class _StoppedError(Exception):
 
 @dataclass
 class GameRun:
-    """The run of one game on the rows of ``X`` (n, D); iterate ``frames`` once."""
+    """The run of one game on rows of numbers; iterate ``frames`` once."""
 
-    X: Any
+    make_X: Callable[[], Any]
+    """Returns the rows (n, D); called where neighbours are searched, and not kept."""
     settings: Settings
     engine: Any = core_engine
     """The module :mod:`~.run.engine`, or an object with its functions."""
@@ -150,12 +151,13 @@ class GameRun:
         """
         yield Progress(stage=NEIGHBORS)
         with self._hold_computing_lock():
-            graph = self.engine.find_neighbors(self.X, self.settings)
+            X = self.make_X()
+            graph = self.engine.find_neighbors(X, self.settings)
         yield Progress(stage=PLACING)
         with self._hold_computing_lock():
             second = () if self.make_second is None else (self.make_second(),)
             self.edges, self._layout = self.engine.make_edges_and_layout(
-                graph, self.X, self.settings, self.warm_start, *second
+                graph, X, self.settings, self.warm_start, *second
             )
 
     def edges_of(self, settings: Settings) -> Any:

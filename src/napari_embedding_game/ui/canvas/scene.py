@@ -492,8 +492,9 @@ class MapScene(QObject):
         """Add blank layers if another thread still prepares the run."""
         run = self.session.run
         if self.session.state == "preparing":
+            n_points = len(self.session.require_data().obs)
             n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
-            self.map_layers.add_blank_layers(run.X.shape[0], n_landmarks, d)
+            self.map_layers.add_blank_layers(n_points, n_landmarks, d)
 
     def _finish_map_at_rest(self) -> None:
         """Update thumbnails of a map at rest, and soon its features."""

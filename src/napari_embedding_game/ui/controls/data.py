@@ -447,7 +447,7 @@ def _describe_dataset(dataset: Dataset | None) -> str:
     """Return a text of a dataset's size, space, roles and tracks; "" for None."""
     if dataset is None:
         return ""
-    n, meanings = dataset.X.shape[1], roles_text(dataset.roles)
+    n, meanings = len(dataset.var_names), roles_text(dataset.roles)
     if dataset.has_expression:
         genes = GENES_HOLD[dataset.expression.kind]
         meanings = f"Genes: {genes}. {meanings}".strip()
@@ -457,7 +457,7 @@ def _describe_dataset(dataset: Dataset | None) -> str:
     if dataset.is_distances:
         embedded += " by their neighbours"
     elif n:
-        is_genes = dataset.has_expression and dataset.profile is dataset.X
+        is_genes = dataset.has_expression and not dataset.has_own_profile
         embedded += f" × {count_text(n, 'gene' if is_genes else 'value')}"
     tracks = find_tracks(dataset)
     lines = [f"{embedded}, from {dataset.space}", meanings]

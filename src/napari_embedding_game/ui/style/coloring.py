@@ -312,7 +312,7 @@ def list_color_choices(dataset: Dataset | None) -> list[str]:
     # A few measures are listed as well, in their own units.  Genes are too many, and
     # components or pixels only have numbers for names.
     stems = {name.rstrip("0123456789") for name in dataset.profile_names}
-    is_named = dataset.profile is not dataset.X or len(stems) > 1
+    is_named = dataset.has_own_profile or len(stems) > 1
     is_measured = dataset.images is None and not dataset.has_expression
     if not (is_named and is_measured) or len(values) > MAX_VALUES:
         values = {}

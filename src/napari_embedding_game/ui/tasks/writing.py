@@ -185,14 +185,14 @@ def _prepare_film(workspace: Workspace, path: Path) -> Write:
 
     (dataset, _), session = _collect_result(workspace), workspace.session
     played, colors = session.run_record, find_map_colors(workspace)
-    if played is None or not dataset.X.shape[1]:
+    if played is None or not dataset.var_names:
         raise DataError(NO_FILM)
-    X, rgba, facing = dataset.X, colors.rgba.copy(), session.view.facing
+    rgba, facing = colors.rgba.copy(), session.view.facing
 
     def write() -> None:
         """Play the run again, in its two spaces if it has, and write the film."""
         second_X = make_second_rows(dataset, played.settings)
-        write_film(X, played, rgba, path, facing, second_X)
+        write_film(dataset.X, played, rgba, path, facing, second_X)
 
     return write
 
@@ -204,7 +204,7 @@ def _prepare_web_page(workspace: Workspace, path: Path) -> Write:
     from a map that is not here.  Raises DataError: there is no map.
     """
     (dataset, result), played = _collect_result(workspace), workspace.session.run_record
-    is_short = dataset.X.shape[1] > 0 and dataset.X.shape[0] <= MAX_PLAYED
+    is_short = bool(dataset.var_names) and len(dataset.obs) <= MAX_PLAYED
 
     def write() -> None:
         """Play the run again, where that is possible, and write the web page."""
