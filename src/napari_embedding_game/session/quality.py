@@ -98,6 +98,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
     def measure() -> MapQuality | None:
         """Return the quality of the map and the parts of its graph, or None."""
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
+        from napari_embedding_game.core.graph.two_spaces import find_known_rows
         from napari_embedding_game.core.inspect import quality
 
         result = quality.measure_map_quality(
@@ -112,9 +113,10 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
         kept = math.nan
         if settings.second_space:
             second = make_second_rows(dataset, settings)
-            rows = np.flatnonzero(np.isfinite(np.asarray(second.sum(axis=1)).ravel()))
-            given = second[rows], embedding[rows]
-            found = quality.measure_map_quality(*given, metric=settings.metric)
+            rows = np.flatnonzero(find_known_rows(second))
+            found = quality.measure_map_quality(
+                second[rows], embedding[rows], metric=settings.metric
+            )
             kept = math.nan if found is None else found.neighbors_kept
         if isinstance(edges, Edges):
             graph = edges.to_csr_matrix()

@@ -99,8 +99,7 @@ def find_candidates(
             f"The second space has {second_X.shape[0]:,} rows and the first {n:,}: "
             "give a row for each, NaN where it is unknown."
         )
-    with np.errstate(invalid="ignore", over="ignore"):
-        is_known = np.isfinite(np.asarray(second_X.sum(axis=1)).ravel())
+    is_known = find_known_rows(second_X)
     rows = np.flatnonzero(is_known)
     m = min(FACTOR * k, n - 1, len(rows) - 1)
     if m < k:
@@ -136,6 +135,13 @@ def find_candidates(
     second[~is_known] = first[~is_known]
     run_blocks(_drop_repeated, n, candidates.size * m, candidates, m)
     return TwoSpaces(graph, candidates, (first, second))
+
+
+def find_known_rows(X: Any) -> NDArray[np.bool_]:
+    """Return which rows of ``X`` (N, D), dense or sparse, have no NaN or infinity."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        is_known: NDArray[np.bool_] = np.isfinite(np.asarray(X.sum(axis=1)).ravel())
+    return is_known
 
 
 def _mean(values: NDArray[np.float32]) -> float:
