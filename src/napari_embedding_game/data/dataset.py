@@ -205,12 +205,16 @@ class Dataset:
 
     @property
     def level_columns(self) -> list[str]:
-        """Names of the ``obs`` columns whose levels group the rows.
+        """Names of the ``obs`` columns whose levels group the rows."""
+        return self.find_columns_of_roles(*LEVELS)
+
+    def find_columns_of_roles(self, *roles: Role) -> list[str]:
+        """Return the ``obs`` columns that have any of the roles, in the table's order.
 
         Columns of a repeated name are excluded.
         """
         names = map(str, self.obs.columns[~self.obs.columns.duplicated(keep=False)])
-        return [name for name in names if self.roles[name] in LEVELS]
+        return [name for name in names if self.roles[name] in roles]
 
     def sort_samples_first(self, columns: Iterable[str]) -> list[str]:
         """Sort columns of ``obs``: columns of samples first, of cell types last."""

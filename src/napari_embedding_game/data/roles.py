@@ -22,7 +22,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.validation import row_text
 
 ROLES: tuple[Role, ...] = get_args(Role)
-LEVELS = ("samples", "groups")
+LEVELS: tuple[Role, ...] = ("samples", "groups")
 """Roles of columns whose levels group the rows."""
 MAX_GROUPS = 500
 """Number of distinct values above which a column names single rows."""

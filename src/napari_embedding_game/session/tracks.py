@@ -230,18 +230,11 @@ def find_tracks(dataset: Dataset | None) -> Tracks | None:
     return tracks
 
 
-def find_columns(dataset: Dataset, role: str) -> list[str]:
-    """Return the columns of ``obs`` that have a role, in the order of the table."""
-    names = dataset.obs.columns[~dataset.obs.columns.duplicated(keep=False)]
-    return [name for name in map(str, names) if dataset.roles[name] == role]
-
-
 def _find_tracks(dataset: Dataset) -> Tracks | None:
     """Return the tracks of a dataset, computed anew; see :func:`find_tracks`."""
     obs = dataset.obs
-    track_columns, time_columns = (
-        find_columns(dataset, role) for role in ("tracks", "times")
-    )
+    track_columns = dataset.find_columns_of_roles("tracks")
+    time_columns = dataset.find_columns_of_roles("times")
     if not track_columns or not time_columns:
         return None
     time_column = next(
@@ -271,7 +264,9 @@ def _find_movie_columns(dataset: Dataset, moments: pd.DataFrame) -> list[str]:
     ``moments``: columns "track" and "time", (n,), with a plain index.
     """
     moments, found = moments.dropna(), list[str]()
-    samples = dataset.obs[find_columns(dataset, "samples")].reset_index(drop=True)
+    samples = dataset.obs[dataset.find_columns_of_roles("samples")].reset_index(
+        drop=True
+    )
 
     def count_repeated(names: list[str]) -> int:
         """Return the number of rows that share track, time and these columns."""
@@ -317,7 +312,7 @@ def frames_of_rows(dataset: Dataset | None) -> NDArray[np.int64] | None:
     column of times, or where objects have no time axis or several frames.
     """
     objects = None if dataset is None else dataset.objects
-    if dataset is None or objects is None or not find_columns(dataset, "times"):
+    if dataset is None or objects is None or not dataset.find_columns_of_roles("times"):
         return None
     corners = objects.box_corners
     is_flat = corners[:, 1, 0] - corners[:, 0, 0] <= 1

@@ -25,7 +25,6 @@ from napari_embedding_game.session.session import error_text
 from napari_embedding_game.session.tracks import (
     TRACK_ID,
     add_track_ids,
-    find_columns,
     frames_of_rows,
 )
 from napari_embedding_game.session.view import are_same_objects
@@ -163,7 +162,7 @@ class TrackLayers(QObject):
         """
         dataset = self._session.dataset
         assert dataset is not None
-        others = set(find_columns(dataset, "tracks")) - set(dataset.added)
+        others = set(dataset.find_columns_of_roles("tracks")) - set(dataset.added)
         if others or frames_of_rows(dataset) is None:
             return
         rows = self._linked.rows_by_layer[layer]
