@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -67,6 +68,17 @@ class Tissue:
         """Return the number of rows."""
         return len(self.positions)
 
+    @cached_property
+    def is_known(self) -> NDArray[np.bool_]:
+        """(N,) whether a row has a position."""
+        is_known: NDArray[np.bool_] = np.isfinite(self.positions[:, 0])
+        return is_known
+
+    @cached_property
+    def has_positions(self) -> bool:
+        """Whether any row has a position."""
+        return bool(self.is_known.any())
+
     def take(self, rows: NDArray[Any]) -> Tissue:
         """Return the tissue of these rows: indices, or a mask. All pictures stay."""
         return replace(self, positions=self.positions[rows])
@@ -82,7 +94,7 @@ def to_tissue_positions(values: Any) -> NDArray[np.float32]:
 
 def tissue_text(tissue: Tissue) -> str:
     """Return a sentence as "Tissue: x, y in pixels, sections by slice, 2 pictures."."""
-    n_known = int(np.isfinite(tissue.positions[:, 0]).sum())
+    n_known = int(tissue.is_known.sum())
     unit = {"µm": " in µm", "pixel": " in pixels", "": ""}[tissue.unit]
     parts = [f"{tissue.origin}{unit}"]
     if n_known < len(tissue):

@@ -141,6 +141,24 @@ def split_columns(dataset: Dataset) -> list[str]:
     ]
 
 
+def find_panel_groups(column: pd.Series) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the names of the groups in a column, and the group of each row, (n,).
+
+    Rows without a value are the last group.
+    """
+    levels = to_levels(column).cat.remove_unused_categories().cat
+    return [*map(str, levels.categories)], levels.codes.to_numpy().astype(np.intp)
+
+
+def make_captions(names: list[str], codes: NDArray[np.intp]) -> list[tuple[str, str]]:
+    """Return each group's name with its number of points.
+
+    ``codes`` (n,): the group of each point that counts.
+    """
+    counts = np.bincount(codes, minlength=len(names))
+    return [(name, f"{n:,}") for name, n in zip(names, counts.tolist(), strict=True)]
+
+
 def split_by_column(
     snapshot: Snapshot, column: pd.Series, facing: FloatArray = STRAIGHT
 ) -> Layout:
@@ -150,10 +168,8 @@ def split_by_column(
     without a group are in the last panel.
     ``facing`` (2, 3) array: as in :func:`arrange_panels`.
     """
-    levels = to_levels(column).cat.remove_unused_categories().cat
-    codes = levels.codes.to_numpy().astype(np.intp)
-    pairs = zip(levels.categories, np.bincount(codes), strict=True)
-    captions = [(str(name), f"{n:,}") for name, n in pairs]
+    names, codes = find_panel_groups(column)
+    captions = make_captions(names, codes)
     panels = arrange_panels(snapshot.embedding, captions, facing)
     moved = replace(snapshot, embedding=snapshot.embedding + panels.offsets[codes])
     return Layout(moved, panels, codes)

@@ -14,8 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.tissue import Tissue
-from napari_embedding_game.session.cluster_report import to_levels
-from napari_embedding_game.session.panels import Panels, arrange_panels
+from napari_embedding_game.session.panels import (
+    Panels,
+    arrange_panels,
+    find_panel_groups,
+    make_captions,
+)
 
 CELLS_PER_BIN = 16
 """Mean number of cells in a bin by which the spacing of cells is estimated."""
@@ -53,11 +57,6 @@ class TissueLayout:
         )
 
 
-def has_positions(tissue: Tissue | None) -> bool:
-    """Return whether any row has a position in tissue."""
-    return tissue is not None and bool(np.isfinite(tissue.positions[:, 0]).any())
-
-
 def arrange_tissue(
     tissue: Tissue, obs: pd.DataFrame, split_by: str = ""
 ) -> TissueLayout:
@@ -70,26 +69,26 @@ def arrange_tissue(
     """
     flip = np.array([1, -1, 1], np.float32)[: tissue.positions.shape[1]]
     places, panels, panel_of_points = tissue.positions * flip, None, None
-    shifts = dict.fromkeys(tissue.images, np.zeros(2))
+    is_known, shifts = tissue.is_known, dict.fromkeys(tissue.images, np.zeros(2))
     column = tissue.section_column
     if column in obs:
-        names, codes = _find_groups(obs[column])
+        names, codes = find_panel_groups(obs[column])
         boxes = _find_section_boxes(tissue, places, names, codes)
         if split_by == column or _do_overlap(boxes):
             # The upper left corners of all sections, at that of the first section.
             corners = np.stack([boxes[:, 0, 0], boxes[:, 1, 1]], axis=1)
             moves = corners[0] - corners
             room = (boxes + moves[:, None]).reshape(-1, 2)
-            panels = arrange_panels(room, _make_captions(names, codes, places))
+            panels = arrange_panels(room, make_captions(names, codes[is_known]))
             panel_of_points, moves = codes, moves + panels.offsets
             places[:, :2] += moves[codes].astype(np.float32)
             moves_by_name = dict(zip(names, moves, strict=True))
             shifts = {k: moves_by_name[k] for k in tissue.images if k in moves_by_name}
     spacing = estimate_spacing(places)
     if split_by not in ("", column):
-        names, codes = _find_groups(obs[split_by])
-        known = places[np.isfinite(places[:, 0]), :2]
-        panels = arrange_panels(known, _make_captions(names, codes, places))
+        names, codes = find_panel_groups(obs[split_by])
+        captions = make_captions(names, codes[is_known])
+        panels = arrange_panels(places[is_known, :2], captions)
         panel_of_points, shifts = codes, {}
         places[:, :2] += panels.offsets[codes]
     return TissueLayout(tissue, places, spacing, panels, panel_of_points, shifts)
@@ -113,20 +112,6 @@ def estimate_spacing(positions: NDArray[np.floating]) -> float:
         bins = bins * MAX_BINS * 2 + ((axis - low) / side).astype(np.intp)
     _, bin_of_cells, counts = np.unique(bins, return_inverse=True, return_counts=True)
     return float(side / np.median(counts[bin_of_cells]) ** (1 / n_axes))
-
-
-def _find_groups(column: pd.Series) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names of the groups in a column, and the group of each row."""
-    levels = to_levels(column).cat.remove_unused_categories().cat
-    return [*map(str, levels.categories)], levels.codes.to_numpy().astype(np.intp)
-
-
-def _make_captions(
-    names: list[str], codes: NDArray[np.intp], places: NDArray[np.floating]
-) -> list[tuple[str, str]]:
-    """Return each group's name with its number of points that have a position."""
-    counts = np.bincount(codes[np.isfinite(places[:, 0])], minlength=len(names))
-    return [(name, f"{n:,}") for name, n in zip(names, counts.tolist(), strict=True)]
 
 
 def _find_section_boxes(

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.data.tissue import Tissue
 from napari_embedding_game.session.panels import (
     STRAIGHT,
     Layout,
@@ -24,11 +23,7 @@ from napari_embedding_game.session.panels import (
     split_columns,
 )
 from napari_embedding_game.session.timeline_comparison import TimelineComparison
-from napari_embedding_game.session.tissue import (
-    TissueLayout,
-    arrange_tissue,
-    has_positions,
-)
+from napari_embedding_game.session.tissue import TissueLayout, arrange_tissue
 
 if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
@@ -58,8 +53,6 @@ class View:
         self._layout: Layout | None = None
         self._last_layout: Layout | None = None
         """The layout that :attr:`panels_changed` was last emitted for."""
-        self._known_positions: tuple[Tissue | None, bool] = None, False
-        """A tissue, and whether any of its rows has a position."""
         self._tissue_of: tuple[object, ...] = ()
         self._tissue: TissueLayout | None = None
         self._last_shown: tuple[object, ...] = None, True
@@ -121,9 +114,7 @@ class View:
         """Whether the rows of the map have positions in tissue."""
         dataset = self._session.dataset
         tissue = None if dataset is None else dataset.tissue
-        if tissue is not self._known_positions[0]:
-            self._known_positions = tissue, has_positions(tissue)
-        return self._known_positions[1]
+        return tissue is not None and tissue.has_positions
 
     @property
     def is_map_shown(self) -> bool:

@@ -72,7 +72,7 @@ class ObjectsView:
         rows, camera = session.selection.rows, viewer.scene.camera
         before = tuple(camera.center), float(camera.zoom)
         if linked is None and session.view.has_tissue:
-            is_known = np.isfinite(dataset.tissue.positions[rows, 0])
+            is_known = dataset.tissue.is_known[rows]
             if not is_known.any():
                 return
             rows = rows[is_known]
