@@ -129,7 +129,7 @@ class StandIn:
         """Search nothing."""
 
     def make_edges_and_layout(
-        self, graph: Any, X: Any, settings: Any, warm_start: Any = None
+        self, graph: Any, X: Any, settings: Any, warm_start: Any, second_X: Any
     ) -> tuple[Any, Any]:
         """Place nothing."""
         return None, self._snapshot.embedding

@@ -198,8 +198,8 @@ def ring(n_points):
     return beside.astype(np.int32)
 
 
-class FakeMixedEdges:
-    """Edges of two spaces, with the rows of the second."""
+class FakeEdges:
+    """The same edges for each share of the second space, with its rows."""
 
     def __init__(self, second_X):
         self.second_X = second_X
@@ -230,8 +230,9 @@ class FakeEngine:
 
     def make_edges_and_layout(self, graph, X, settings, warm_start=None, second_X=None):
         layout = np.zeros((X.shape[0], settings.n_components), np.float32)
-        edges = "edges" if second_X is None else FakeMixedEdges(second_X)
-        return edges, layout if warm_start is None else warm_start.embedding
+        return FakeEdges(
+            second_X
+        ), layout if warm_start is None else warm_start.embedding
 
     def merge_landmarks(self, edges, labels, n_landmarks, previous):
         """Every landmark beside the next."""

@@ -16,11 +16,11 @@ def played(engine, dataset):
 
 
 def test_a_map_goes_on_in_space_and_can_be_taken_back(played):
-    flat = played.snapshot.embedding
+    flat, edges = played.snapshot.embedding, played.run.edges
     run = played.change_dimensions(3)
     assert run.settings.n_components == 3
     assert np.array_equal(run.warm_start.embedding[:, :2], flat)
-    assert run.edges == "edges"  # those of the run before: nothing is searched again
+    assert run.edges is edges  # those of the run before: nothing is searched again
     play(played, run)
     assert played.snapshot.embedding.shape == (40, 3)
     assert not played.stale

@@ -155,16 +155,15 @@ class GameRun:
             graph = self.engine.find_neighbors(X, self.settings)
         yield Progress(stage=PLACING)
         with self._hold_computing_lock():
-            second = () if self.make_second is None else (self.make_second(),)
+            second_X = None if self.make_second is None else self.make_second()
             self.edges, self._layout = self.engine.make_edges_and_layout(
-                graph, X, self.settings, self.warm_start, *second
+                graph, X, self.settings, self.warm_start, second_X
             )
 
     def edges_of(self, settings: Settings) -> Any:
         """Return the edges by which settings play the game; None before they exist."""
-        if self.make_second is None or self.edges is None:
-            return self.edges
-        return self.edges.of_share(settings.second_share)
+        edges = self.edges
+        return None if edges is None else edges.of_share(settings.second_share)
 
     @contextmanager
     def _hold_computing_lock(self) -> Iterator[None]:
