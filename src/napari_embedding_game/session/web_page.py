@@ -3,8 +3,7 @@
 The page holds everything: the library that paints it, the map, the chosen columns and
 genes, the markers of each group and the frames of a run.  Positions and numbers are
 rounded to one 65,534th of their range, genes more coarsely (:mod:`web_page_genes`).
-Texts of the data are inserted
-as text, never as HTML, so that they cannot run code.
+Texts of the data are inserted as text, never as HTML, so that they cannot run code.
 """
 
 from __future__ import annotations
@@ -141,7 +140,6 @@ def write_web_page(
         "n": len(positions),
         "names": adata.obs_names.astype(str).tolist(),
         "texts": [one.astype(object).fillna("").map(str).tolist() for one in texts],
-        "groups": "",
         "trust": _describe_trust(quality, misplaced),
         "is_doubtful": quality is not None and quality.trustworthiness < DOUBTFUL,
         "misplaced": MISPLACED if misplaced else "",
@@ -152,7 +150,11 @@ def write_web_page(
         "frames": [encode_positions(layout[::step]) for layout in moving],
         "columns": chosen if misplaced is None else [*chosen, misplaced],
     }
-    page |= _encode_genes(adata, gene_kind, groups, genes, _page_bytes(page))
+    budget = MAX_BYTES
+    if genes is None:  # they have what the rest of the page leaves, as base64
+        n_bytes = len(_fill_template(page).encode())
+        budget = max(MAX_BYTES - n_bytes, MIN_GENE_BYTES) * 3 // 4
+    page |= _encode_genes(adata, gene_kind, groups, genes, budget)
     for one in chosen:
         others = [other["name"] for other in page["columns"]]
         one["name"] = _unique_title(one["name"], others, page["genes"]["names"])
@@ -258,12 +260,12 @@ def _encode_genes(
     gene_kind: GeneKind | None,
     groups: Mapping[str, Any] | None,
     genes: Sequence[str] | None,
-    n_bytes: int,
+    budget: int,
 ) -> dict[str, Any]:
     """Return the entries of a page on genes: their values, markers and unit.
 
     ``groups``: the column of groups, as encoded; ``genes``: names of genes, or None for
-    those that fit; ``n_bytes``: size of the rest of the page.
+    those that fit; ``budget``: most bytes that the values may take.
 
     Raises DataError: a gene does not exist.
     """
@@ -273,7 +275,6 @@ def _encode_genes(
         markers = _markers_by_group(expression, groups)
     if genes is not None:
         order = [_find_gene(names, ids, name) for name in dict.fromkeys(genes)]
-        budget = MAX_BYTES
     else:
         ranked = itertools.zip_longest(*markers.values())
         leading = (gene for of_rank in ranked for gene in of_rank if gene is not None)
@@ -281,7 +282,6 @@ def _encode_genes(
         flagged = flags.index[flags.fillna(False).to_numpy(bool)].astype(str)
         is_flagged = find_flagged(names, ids, flagged)
         order = order_by_variation(expression, [*leading], is_flagged) if names else []
-        budget = max(MAX_BYTES - n_bytes, MIN_GENE_BYTES) * 3 // 4  # as base64
     stored = store_genes(expression, order, budget, N_VARIABLE)
     all_names = np.array(names, dtype=object)
     return {
@@ -448,11 +448,6 @@ def _markers_by_group(
 
 
 # --- The file
-
-
-def _page_bytes(page: Mapping[str, Any]) -> int:
-    """Return the size of a page without genes."""
-    return len(_fill_template(page).encode())
 
 
 def _pack(page: Mapping[str, Any]) -> bytes:
