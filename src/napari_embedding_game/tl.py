@@ -1259,10 +1259,9 @@ def neighborhoods(
         A row for each pair: "around", "neighbor", "counts", "expected", "ratio", "z",
         "p" (two-sided) and "p_adjusted" (Benjamini-Hochberg over all pairs).
     """
-    if cluster_key not in adata.obs:
-        raise InputError(f'The AnnData has no column obs["{cluster_key}"].')
+    groups = _require_column(adata, cluster_key)
     positions, sections = _find_tissue(adata, section_key, spatial_key)
-    labels = adata.obs[cluster_key].astype("category").cat.remove_unused_categories()
+    labels = groups.astype("category").cat.remove_unused_categories()
     most = np.inf if radius is None else radius
     check_integer("n_neighbors", n_neighbors, 1)
     near = find_tissue_neighbors(positions, sections, n_neighbors, most)
@@ -1305,7 +1304,7 @@ def _find_tissue(
     """Return positions in tissue (n_obs, 2 or 3), and numbers of sections (n_obs,).
 
     Sections are None without a ``section_key``.  Raises DataError: there are no such
-    positions, or no such column.
+    positions.  Raises InputError: there is no such column.
     """
     if spatial_key not in adata.obsm:
         raise DataError(
@@ -1322,8 +1321,7 @@ def _find_tissue(
         return positions, None
     columns = [section_key] if isinstance(section_key, str) else [*section_key]
     for column in columns:
-        if column not in adata.obs:
-            raise DataError(f'The AnnData has no column obs["{column}"].')
+        _require_column(adata, column)
     return positions, number_sections(adata.obs, columns)
 
 

@@ -42,18 +42,23 @@ def make_second_rows(dataset: Dataset, settings: Settings) -> Any:
     NaN in rows that the second space lacks.  Raises DataError: these data do not have
     it, or it was not read.
     """
-    if settings.second_space == TISSUE and dataset.tissue is not None:
-        key = f"{TISSUE} {settings.metric} {find_section_columns(dataset)}"
-        if key not in dataset.known:
-            given = dataset.tissue.positions, find_sections(dataset), settings.metric
-            dataset.known[key] = average_in_tissue(dataset.X, *given)
-        return dataset.known[key]
-    if not settings.second_space or settings.second_space == dataset.second_space:
-        return dataset.second_X if settings.second_space else None
-    raise DataError(
-        f"The second space {settings.second_space} is not at hand: choose it again "
-        "under Data, or None."
-    )
+    name, metric, tissue = settings.second_space, settings.metric, dataset.tissue
+    if not name:
+        return None
+    if name == dataset.second_space:
+        return dataset.second_X
+    if name != TISSUE or tissue is None:
+        raise DataError(
+            f"The second space {name} is not at hand: choose it again under Data, or "
+            "None."
+        )
+    key = f"{TISSUE} {metric} {find_section_columns(dataset)}"
+    if key not in dataset.known:
+        sections = find_sections(dataset)
+        dataset.known[key] = average_in_tissue(
+            dataset.X, tissue.positions, sections, metric
+        )
+    return dataset.known[key]
 
 
 def average_in_tissue(

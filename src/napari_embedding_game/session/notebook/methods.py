@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.graph.tissue import AROUND
 from napari_embedding_game.core.inspect.sample_comparison import (
     INSIDE,
     OUTSIDE,
@@ -220,7 +221,7 @@ def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         parts[0] += f" by {settings.metric} distance"
     if settings.second_space:
         name = settings.second_space
-        second = "the mean of the 30 cells around each cell in tissue"
+        second = f"the mean of the {AROUND} cells around each cell in tissue"
         parts.append(
             f"near in this space and in {second if name == TISSUE else name}, whose "
             f"share is {settings.second_share:g}"

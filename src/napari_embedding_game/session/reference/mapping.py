@@ -202,7 +202,7 @@ def map_cells(
     likeness = None
     if match is not None and reference.projection is not None:
         likeness = _score_likeness(
-            *(reference, reference.projection, match, projected.lognorm, n_neighbors)
+            reference, reference.projection, match, projected.lognorm, n_neighbors
         )
     how = "distance" if likeness is None else "expression"
     likeness = scorer(ratios) if likeness is None else likeness
