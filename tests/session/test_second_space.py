@@ -173,6 +173,7 @@ def test_neighborhoods_of_an_anndata(path):
         ({"section_key": "no"}, "no column 'no'"),
         ({"spatial_key": "no"}, "no positions"),
         ({"spatial_key": "wide"}, "has 4 columns"),
+        ({"radius": 0}, "radius above 0"),
     ):
         with pytest.raises((ValueError, DataError), match=words):
             tl.neighborhoods(adata, **{"cluster_key": "type", **wrong})

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 FEATURES = "X_features"
 """Key of ``obsm`` that holds the matrix to embed."""
+SECOND = "X_second"
+"""Key of ``obsm`` that holds the second space."""
 SAMPLES = ("digits", "pbmc", "tissue")
 """Names of the sample data sets, which are read without a file."""
-
-SECOND = "X_second"
-"""Key of ``obsm`` for the second space."""
 
 
 def read(source: str | Path, **options: Any) -> AnnData:

@@ -428,8 +428,8 @@ class Dataset:
 
         The columns of the file are converted to their roles; added columns stay.
         Without either option, or without ``source_obs``, the dataset itself is
-        returned. Raises DataError if a
-        column with the role of numbers holds a text, or stated counts are negative.
+        returned. Raises DataError if a column with the role of numbers holds a text, or
+        stated counts are negative.
         """
         chosen_roles, kind = options.roles, options.gene_kind
         if (not chosen_roles and kind is None) or self.source_obs is None:

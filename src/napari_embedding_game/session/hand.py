@@ -49,7 +49,7 @@ class _Drag:
     target: RowIndices | int
     """The points of the cluster, or the number of the landmark."""
     begin: Position
-    """(d,) position at the begin: of the landmark, or the mean of the points."""
+    """(d,) position at the beginning: of the landmark, or the mean of the points."""
     at: Position
     """(d,) position to which the target is pulled."""
 

@@ -29,9 +29,7 @@ from napari_embedding_game.data.identity import Identity, align_rows, is_unchang
 from napari_embedding_game.data.prediction import OR_UNLIKE, with_predicted_labels
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.session.clusters.state import (
-    ClusterState,
-)
+from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import (
     MapKind,
     SavedMap,

@@ -28,8 +28,8 @@ def make_neighborhood_job(
     The dataset has positions in tissue.
 
     ``groups`` (n,): group of each cell. ``k``: number of nearest cells that are around
-    a cell. ``rows``: count only around these cells; None counts
-    around all cells of each group.
+    a cell. ``rows``: count only around these cells; None counts around all cells of
+    each group.
     """
     assert dataset.tissue is not None
     positions, sections = dataset.tissue.positions, find_sections(dataset)

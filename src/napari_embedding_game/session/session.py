@@ -78,7 +78,8 @@ ACTIVE_STATES: tuple[State, ...] = ("preparing", "running", "paused", "finished"
 """States in which a run can still be steered."""
 RESTING_STATES: tuple[State, ...] = ("paused", "finished", "stopped", "failed")
 WHOLE_SCHEDULE = 10**9
-"""Iterations left of a start from which the game plays its schedule from the begin."""
+"""Iterations left of a start from which the game plays its whole schedule, from the
+beginning."""
 
 
 class Session:

@@ -63,7 +63,10 @@ class Edges:
     remix: Callable[[float], Edges] | None = None
 
     def of_share(self, share: float) -> Edges:
-        """Return the edges for a share of the second space; these for one space."""
+        """Return the edges for a share of the second space.
+
+        Edges of a single space are returned as they are.
+        """
         return self if self.remix is None else self.remix(share)
 
     @property

@@ -291,7 +291,7 @@ class Clock:
         self._begun: float | None = None
         self._first = 0
         self._halves = ((0.0, 0), (0.0, 0))
-        """Seconds and iterations since the begin at two moments; the second moment has
+        """Seconds and iterations since the beginning, at two moments; the second has
         at least twice the iterations of the first."""
 
     def restart(self, snapshot: Snapshot) -> None:
@@ -331,7 +331,7 @@ class Clock:
         return each * (snapshot.n_iter - snapshot.iteration)
 
     def _measure_elapsed(self, snapshot: Snapshot) -> tuple[float, int]:
-        """Return the seconds and the iterations since the begin; 0 before the begin."""
+        """Return the seconds and the iterations since the beginning; 0 before."""
         if self._begun is None:
             return 0.0, 0
         return time.monotonic() - self._begun, snapshot.iteration - self._first
