@@ -111,7 +111,7 @@ from napari_embedding_game.session.second_space import (
     average_in_tissue,
     number_sections,
 )
-from napari_embedding_game.session.tracks import build_tracks, columns_of_rows
+from napari_embedding_game.session.tracks import build_tracks, make_track_columns
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -844,7 +844,7 @@ def tracks(
         np.stack(places, axis=1).astype(float) if places else None,
     )
     classes = pd.Categorical(_require_column(adata, groupby))
-    for ending, values in columns_of_rows(built, classes).items():
+    for ending, values in make_track_columns(built, classes).items():
         adata.obs[f"track{ending}"] = values
     return built.summarise_classes(classes)
 

@@ -99,7 +99,7 @@ def test_tracks_of_a_file_have_roles_are_not_embedded_and_are_followed(written):
     tracks = find_tracks(dataset)
     assert tracks.ids == ("0", "10", "20", "30", "40", "50")
     assert len(tracks.order) == len(frame) - 1
-    assert "47 of 48 rows" in tracks.describe()
+    assert "47 of 48 rows" in tracks.describe_tracks()
     time = frame["FRAME"].to_numpy()
     lost = frame["TRACK_ID"].isna().to_numpy()
     by_name = dict(zip(frame["LABEL"], range(len(frame)), strict=True))
@@ -111,15 +111,19 @@ def test_tracks_of_a_file_have_roles_are_not_embedded_and_are_followed(written):
     # Over the moment that is on no track a step takes two frames.
     assert sorted(steps[has_former])[-2:] in ([1, 1], [1, 2])
     expected = np.abs(y - y[tracks.previous]) / steps
-    np.testing.assert_allclose(tracks.speeds(), np.where(has_former, expected, np.nan))
-    displaced = tracks.displacements()
+    np.testing.assert_allclose(
+        tracks.compute_speeds(), np.where(has_former, expected, np.nan)
+    )
+    displaced = tracks.compute_displacements()
     last = (time == 7) & ~lost
-    first_time = np.array([time[tracks.rows_of([i])].min() for i in range(6)])
+    first_time = np.array(
+        [time[tracks.find_moments_of_tracks([i])].min() for i in range(6)]
+    )
     np.testing.assert_allclose(
         displaced[last], 49 - first_time[tracks.track_of_row[last]] ** 2
     )
-    chosen = tracks.tracks_of(np.flatnonzero(~lost)[:1])
-    assert (np.diff(time[tracks.rows_of(chosen)]) > 0).all()
+    chosen = tracks.find_tracks_of_rows(np.flatnonzero(~lost)[:1])
+    assert (np.diff(time[tracks.find_moments_of_tracks(chosen)]) > 0).all()
 
 
 def test_classes_of_tracks_follow_time_and_are_columns_to_be_saved():
@@ -175,14 +179,14 @@ def test_a_split_goes_on_from_its_mother_and_what_vanishes_comes_back():
         if two >= 0
     }
     assert former == {1: 0, 2: 1, 3: 1, 4: 3, 5: 2, 7: 6}
-    assert tracks.speeds()[at][[2, 4, 7]].tolist() == [1, 1, 2]
-    assert tracks.displacements()[at][[4, 5, 7]].tolist() == [2, 2, 4]
+    assert tracks.compute_speeds()[at][[2, 4, 7]].tolist() == [1, 1, 2]
+    assert tracks.compute_displacements()[at][[4, 5, 7]].tolist() == [2, 2, 4]
     assert tracks.n_without_time == 1
-    assert "1 row without a time left out" in tracks.describe()
+    assert "1 row without a time left out" in tracks.describe_tracks()
     blind = find_tracks(in_dataset(frame.drop(columns=["POSITION_X", "POSITION_Y"])))
     assert blind.previous[at[[2, 3]]].tolist() == [at[1], at[1]]
     assert blind.previous[at[[4, 5]]].tolist() == [-1, -1]  # either may be the mother
-    assert np.isnan(blind.speeds()).all()
+    assert np.isnan(blind.compute_speeds()).all()
 
 
 def test_movies_with_the_same_ids_are_told_apart_and_a_drug_ends_no_track():
@@ -195,7 +199,7 @@ def test_movies_with_the_same_ids_are_told_apart_and_a_drug_ends_no_track():
     assert tracks.movie_columns == ("movie",)
     assert tracks.ids[:2] == ("a, 0", "a, 10")
     assert len(tracks.ids) == 12
-    assert np.nanmax(tracks.speeds()) == 13
+    assert np.nanmax(tracks.compute_speeds()) == 13
     alone = find_tracks(in_dataset(frame[frame["movie"] == "a"]))
     assert (alone.movie_columns, len(alone.ids)) == ((), 6)
 

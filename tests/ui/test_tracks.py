@@ -131,8 +131,8 @@ def objects_get_their_tracks(dock, dataset, tracks):
     assert dataset.roles["track_id"] == "tracks"
     assert not {"time", "track_id", "centroid_y"} & set(dataset.var_names)
     # One pixel a frame, of 2 units.
-    assert np.nanmin(tracks.speeds()) == np.nanmax(tracks.speeds()) == 2
-    assert np.nanmax(tracks.displacements()) == 2 * (N_FRAMES - 1)
+    assert np.nanmin(tracks.compute_speeds()) == np.nanmax(tracks.compute_speeds()) == 2
+    assert np.nanmax(tracks.compute_displacements()) == 2 * (N_FRAMES - 1)
     told = "11 tracks with 110 of 120 rows. Speed in units of the layer by time."
     assert told in dock.data_controls.summary.text()
 

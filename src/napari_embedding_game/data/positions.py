@@ -161,10 +161,10 @@ def _read_positions(table: pd.DataFrame, axes: _Axes) -> NDArray[np.float32] | N
     """
     values = table[[*axes.columns]].apply(pd.to_numeric, errors="coerce")
     positions = values.to_numpy(np.float64, na_value=np.nan) * axes.factor
-    if positions.shape[1] == 3 and not _differ(positions[:, 2]):
+    if positions.shape[1] == 3 and not _has_different_values(positions[:, 2]):
         positions = positions[:, :2]
     found = to_tissue_positions(positions)
-    return found if _differ(found) else None
+    return found if _has_different_values(found) else None
 
 
 def _are_equal(one: NDArray[np.float32] | None, other: NDArray[np.float32]) -> bool:
@@ -174,7 +174,7 @@ def _are_equal(one: NDArray[np.float32] | None, other: NDArray[np.float32]) -> b
     return np.allclose(one[:, :2], other[:, :2], rtol=1e-4, equal_nan=True)
 
 
-def _differ(values: NDArray[np.floating]) -> bool:
+def _has_different_values(values: NDArray[np.floating]) -> bool:
     """Return whether two finite values along the first axis are different."""
     finite = np.where(np.isfinite(values), values, np.nan)
     with np.errstate(all="ignore"):

@@ -52,22 +52,24 @@ class Tracks:
     """Number of rows that have a track, but no time."""
 
     @cached_property
-    def starts(self) -> NDArray[np.intp]:
+    def track_begins(self) -> NDArray[np.intp]:
         """(T + 1,) index of each track's first moment in ``order``, and the end."""
         tracks = self.track_of_row[self.order]
         return np.searchsorted(tracks, np.arange(len(self.ids) + 1))
 
-    def tracks_of(self, rows: NDArray[Any]) -> NDArray[np.intp]:
+    def find_tracks_of_rows(self, rows: NDArray[Any]) -> NDArray[np.intp]:
         """Return the tracks, ascending, with moments among rows: indices or a mask."""
         found = np.unique(self.track_of_row[rows])
         return found[found >= 0]
 
-    def rows_of(self, tracks: Iterable[int]) -> NDArray[np.intp]:
+    def find_moments_of_tracks(self, tracks: Iterable[int]) -> NDArray[np.intp]:
         """Return the moments of tracks, one track after the other, each by time."""
-        parts = [self.order[self.starts[i] : self.starts[i + 1]] for i in tracks]
+        parts = [
+            self.order[self.track_begins[i] : self.track_begins[i + 1]] for i in tracks
+        ]
         return np.concatenate([np.empty(0, np.intp), *parts])
 
-    def speeds(self) -> NDArray[np.float64]:
+    def compute_speeds(self) -> NDArray[np.float64]:
         """Return the distance from the former moment by the time since then, (n,).
 
         NaN for first moments, other rows, and without positions.
@@ -76,7 +78,7 @@ class Tracks:
             elapsed = self.times - self.times[self.previous]
             return self._distances_from(self.previous) / elapsed
 
-    def displacements(self) -> NDArray[np.float64]:
+    def compute_displacements(self) -> NDArray[np.float64]:
         """Return the distance of each row from the first moment of its track, (n,).
 
         NaN for first moments, other rows, and without positions.
@@ -131,7 +133,7 @@ class Tracks:
         table["sequence"] = sequences.reindex(table.index).fillna("").astype(object)
         return table.rename_axis(None)
 
-    def describe(self) -> str:
+    def describe_tracks(self) -> str:
         """Return a sentence on how many rows are moments, and what speed is in."""
         n, m = len(self.track_of_row), len(self.order)
         text = f"{count_text(len(self.ids), 'track')} with {m:,} of {n:,} rows."
@@ -305,7 +307,7 @@ def _id_text(value: Any) -> str:
     return f"{value:.0f}" if isinstance(value, float) else str(value)
 
 
-def frames_of_rows(dataset: Dataset | None) -> NDArray[np.int64] | None:
+def find_frames_of_rows(dataset: Dataset | None) -> NDArray[np.int64] | None:
     """Return the frame of the linked labels in which each row's object is, (n,).
 
     -1 for a row without an object.  None where the labels are no movie: without a
@@ -321,7 +323,7 @@ def frames_of_rows(dataset: Dataset | None) -> NDArray[np.int64] | None:
     return np.where(objects.present, corners[:, 0, 0], -1)
 
 
-def columns_of_rows(tracks: Tracks, classes: pd.Categorical) -> dict[str, Any]:
+def make_track_columns(tracks: Tracks, classes: pd.Categorical) -> dict[str, Any]:
     """Return the classes of each row's track, its speed and displacement, (n,) each.
 
     They are keyed by the endings of their names: "_majority" and so on, and with
@@ -331,20 +333,20 @@ def columns_of_rows(tracks: Tracks, classes: pd.Categorical) -> dict[str, Any]:
     names = "majority", "first", "last", "sequence"
     columns: dict[str, Any] = {f"_{name}": table[name].array for name in names}
     if tracks.positions is not None:
-        columns["_speed"] = tracks.speeds()
-        columns["_displacement"] = tracks.displacements()
+        columns["_speed"] = tracks.compute_speeds()
+        columns["_displacement"] = tracks.compute_displacements()
     return columns
 
 
 def add_track_columns(dataset: Dataset, classes: pd.Categorical) -> tuple[Dataset, str]:
-    """Return a dataset with the columns of :func:`columns_of_rows`, and a name.
+    """Return a dataset with the columns of :func:`make_track_columns`, and a name.
 
     The columns begin with "track_"; former ones are replaced.  The name is the key of
     their record in ``added``.  Raises DataError without tracks.
     """
     if (tracks := find_tracks(dataset)) is None:
         raise DataError(NO_TRACKS)
-    columns, record = columns_of_rows(tracks, classes), AddedColumns(kind="map")
+    columns, record = make_track_columns(tracks, classes), AddedColumns(kind="map")
     return dataset.with_columns("track", columns, record)
 
 

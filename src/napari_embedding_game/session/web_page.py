@@ -450,7 +450,7 @@ def _markers_by_group(
 # --- The file
 
 
-def _pack(page: Mapping[str, Any]) -> bytes:
+def _pack_page(page: Mapping[str, Any]) -> bytes:
     """Return the content of a page, compressed.
 
     It is the length of a JSON, the JSON, and the arrays that it refers to, each at an
@@ -472,7 +472,7 @@ def _pack(page: Mapping[str, Any]) -> bytes:
 
 def _fill_template(page: Mapping[str, Any]) -> str:
     """Return the HTML of the page, with its content compressed and in base64."""
-    payload = base64.b64encode(_pack(page)).decode()
+    payload = base64.b64encode(_pack_page(page)).decode()
     folder = Path(__file__).parent
     parts = {
         "%TITLE%": html.escape(page["title"]),

@@ -126,12 +126,12 @@ def find_candidates(
         reduced[1], numbers, np.where(candidates < 0, -1, numbers[candidates])
     )
     losses = (
-        _mean(first[rows, m : m + k]) - _mean(first[rows, :k]),
-        _mean(second[rows, :k]) - _mean(second[rows, m : m + k]),
+        _mean_of_known(first[rows, m : m + k]) - _mean_of_known(first[rows, :k]),
+        _mean_of_known(second[rows, :k]) - _mean_of_known(second[rows, m : m + k]),
     )
     for squared, loss in zip((first, second), losses, strict=True):
         squared /= np.float32(loss if loss > 0 else 1)  # 1 where both spaces agree
-    second[np.isnan(second)] = _mean(second[rows, :k])
+    second[np.isnan(second)] = _mean_of_known(second[rows, :k])
     second[~is_known] = first[~is_known]
     run_blocks(_drop_repeated, n, candidates.size * m, candidates, m)
     return TwoSpaces(graph, candidates, (first, second))
@@ -144,7 +144,7 @@ def find_known_rows(X: Any) -> NDArray[np.bool_]:
     return is_known
 
 
-def _mean(values: NDArray[np.float32]) -> float:
+def _mean_of_known(values: NDArray[np.float32]) -> float:
     """Return the mean of the values that are not NaN; 0 without any."""
     is_known = ~np.isnan(values)
     return float(values[is_known].sum(dtype=float) / max(is_known.sum(), 1))

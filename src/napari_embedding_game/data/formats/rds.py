@@ -59,11 +59,11 @@ def read_rds(path: Path) -> tuple[AnnData, list[str]]:
                     f"{path.name} holds something that rdata cannot read: write it "
                     f"anew in R with {WRITE_SEURAT}, of other objects {WRITE_SCE}."
                 ) from error
-        kind = _class_name(content)
+        kind = _find_class_name(content)
         if kind == "Seurat":
-            return _read_seurat(content, path.name)
+            return _convert_seurat(content, path.name)
         if hasattr(content, "assays") and hasattr(content, "colData"):
-            return _read_experiment(content, path.name)
+            return _convert_experiment(content, path.name)
         raise DataError(
             f"{path.name} holds a {kind}, and no Seurat object or SingleCellExperiment:"
             " write a table in R with write.csv(x, 'x.csv'), or cells with "
@@ -71,28 +71,30 @@ def read_rds(path: Path) -> tuple[AnnData, list[str]]:
         )
 
 
-def _class_name(content: Any) -> str:
+def _find_class_name(content: Any) -> str:
     """Return the name of R's class, else of Python's."""
     names = getattr(content, "class", None)
     return str(names[0]) if names is not None else type(content).__name__
 
 
-def _read_seurat(content: Any, where: str) -> tuple[AnnData, list[str]]:
+def _convert_seurat(content: Any, where: str) -> tuple[AnnData, list[str]]:
     """Convert a Seurat object of version 3, 4 or 5; see :func:`read_rds`."""
     obs, assay = vars(content)["meta.data"], str(vars(content)["active.assay"][0])
     others = [name for name in content.assays if name != assay]
     chosen = content.assays[assay]
     if hasattr(chosen, "layers"):  # of version 5
         layers = dict(chosen.layers)
-        genes, cells = _row_names(chosen.features), _row_names(chosen.cells)
+        genes, cells = _find_row_names(chosen.features), _find_row_names(chosen.cells)
     else:
         layers = {name: getattr(chosen, name) for name in ("counts", "data")}
         genes, cells = map(list, chosen.data.Dimnames)
     remedy = f"in R run x[['{assay}']] <- JoinLayers(x[['{assay}']]), or {WRITE_SEURAT}"
-    adata = _build(layers, obs.reindex(cells), genes, where, remedy)
+    adata = _make_anndata_of_matrices(layers, obs.reindex(cells), genes, where, remedy)
     for name, reduction in dict(content.reductions).items():
         values = vars(reduction)["cell.embeddings"]
-        adata.obsm[f"X_{name.lower()}"] = _align(values, _row_names(values), cells)
+        adata.obsm[f"X_{name.lower()}"] = _align_with_cells(
+            values, _find_row_names(values), cells
+        )
     images = dict(content.images)
     if images:
         _add_images(adata, images, cells)
@@ -100,24 +102,28 @@ def _read_seurat(content: Any, where: str) -> tuple[AnnData, list[str]]:
     return adata, [note] if others else []
 
 
-def _read_experiment(content: Any, where: str) -> tuple[AnnData, list[str]]:
+def _convert_experiment(content: Any, where: str) -> tuple[AnnData, list[str]]:
     """Convert a SingleCellExperiment or SpatialExperiment; see :func:`read_rds`."""
     layers = dict(content.assays.data.listData)
     some = next(iter(layers.values()), None)
-    genes, cells = _row_names(some), _names(content.colData.rownames)
-    genes = genes or _names(getattr(content, "NAMES", None))
+    genes, cells = _find_row_names(some), _to_names(content.colData.rownames)
+    genes = genes or _to_names(getattr(content, "NAMES", None))
     obs = _to_frame(content.colData)
-    adata = _build(layers, obs, genes, where, f"in R write {WRITE_SCE}")
+    adata = _make_anndata_of_matrices(
+        layers, obs, genes, where, f"in R write {WRITE_SCE}"
+    )
     parts = content.int_colData.listData if hasattr(content, "int_colData") else {}
     reductions = parts.get("reducedDims")
     for name, values in dict(getattr(reductions, "listData", {})).items():
-        adata.obsm[f"X_{name.lower()}"] = _align(values, _row_names(values), cells)
+        adata.obsm[f"X_{name.lower()}"] = _align_with_cells(
+            values, _find_row_names(values), cells
+        )
     if "spatialCoords" in parts:
         adata.obsm[POSITIONS] = np.asarray(parts["spatialCoords"], np.float64)
     return adata, []
 
 
-def _build(
+def _make_anndata_of_matrices(
     layers: Mapping[str, Any], obs: pd.DataFrame, genes: list[str], where: str, how: str
 ) -> AnnData:
     """Return an AnnData of matrices of R (genes, cells), by the names of these.
@@ -132,7 +138,7 @@ def _build(
     genes = genes or [f"gene {i + 1}" for i in range(n_genes)]
     usable = {k: x for k, x in usable.items() if x.shape[1] == len(genes)}
     if not usable:
-        kinds = {name: _class_name(item) for name, item in layers.items()}
+        kinds = {name: _find_class_name(item) for name, item in layers.items()}
         text = list_text([f"{name} ({kind})" for name, kind in kinds.items()])
         raise DataError(f"{where} has no matrix of all cells, but {text}: {how}.")
     counts = usable.get("counts")
@@ -149,7 +155,7 @@ def _to_csr(item: Any) -> sp.csr_matrix | None:
 
     Raises ValueError if a sparse one points outside its arrays.
     """
-    if _class_name(item) == "dgCMatrix":
+    if _find_class_name(item) == "dgCMatrix":
         shape = tuple(map(int, item.Dim))
         return to_checked_csr(sp.csc_matrix((item.x, item.i, item.p), shape)).T.tocsr()
     values = np.asarray(item) if hasattr(item, "shape") else np.zeros(0)
@@ -157,28 +163,30 @@ def _to_csr(item: Any) -> sp.csr_matrix | None:
     return sp.csr_matrix(values.T) if is_matrix else None
 
 
-def _names(item: Any) -> list[str]:
+def _to_names(item: Any) -> list[str]:
     """Return names that R has as a vector; an empty list for none."""
     return list(map(str, item)) if isinstance(item, np.ndarray) else []
 
 
-def _row_names(item: Any) -> list[str]:
+def _find_row_names(item: Any) -> list[str]:
     """Return the row names of a matrix of R; an empty list for none."""
     if hasattr(item, "Dimnames"):
-        return _names(item.Dimnames[0])
+        return _to_names(item.Dimnames[0])
     names = getattr(item, "coords", {}).get("dim_0")
-    return [] if names is None else _names(names.to_numpy())
+    return [] if names is None else _to_names(names.to_numpy())
 
 
 def _to_frame(table: Any) -> pd.DataFrame:
     """Return a DataFrame of Bioconductor; columns that are no vectors are left out."""
-    n, names = int(table.nrows[0]), _names(table.rownames)
+    n, names = int(table.nrows[0]), _to_names(table.rownames)
     index = names or list(map(str, range(1, n + 1)))
     columns = {k: x for k, x in dict(table.listData).items() if np.shape(x) == (n,)}
     return pd.DataFrame(columns, index=pd.Index(index))
 
 
-def _align(values: Any, names: list[str], cells: list[str]) -> NDArray[np.float64]:
+def _align_with_cells(
+    values: Any, names: list[str], cells: list[str]
+) -> NDArray[np.float64]:
     """Return rows of values in the order of the cells, NaN where one is missing.
 
     Without names the rows are those of the cells.
@@ -202,7 +210,7 @@ def _add_images(adata: AnnData, images: Mapping[str, Any], cells: list[str]) -> 
             found = image.coordinates[["imagecol", "imagerow"]]
         else:
             centers = dict(image.boundaries)["centroids"]
-            is_turned = hasattr(image, "image") and "horizontal" not in _names(
+            is_turned = hasattr(image, "image") and "horizontal" not in _to_names(
                 getattr(image, "coords_x_orientation", None)
             )
             xy = np.asarray(centers.coords, np.float64)[:, :2]

@@ -97,19 +97,21 @@ class MapNames:
         return cls(kept, nothing, nothing)
 
     @cached_property
-    def _shown(self) -> Statements:
+    def _joined(self) -> Statements:
+        """The statements of this map and of the others, the last on each row."""
         return self.own.join(self.others)
 
     @cached_property
-    def _numbers(self) -> NDArray[np.int32]:
+    def _last_numbers(self) -> NDArray[np.int32]:
         """(n,) number of the last statement on each row of the map."""
-        numbers = self._shown.numbers
+        numbers = self._joined.numbers
         return numbers if self.kept.all() else numbers[self.kept]
 
     @cached_property
     def _key_by_number(self) -> dict[int, str]:
         """Key of the group that each statement on show names."""
-        keys, numbers = self._shown.keys, np.flatnonzero(np.bincount(self._numbers))
+        keys = self._joined.keys
+        numbers = np.flatnonzero(np.bincount(self._last_numbers))
         found = {number: keys.get(number, REMOVAL) for number in numbers.tolist()}
         return {number: key for number, key in found.items() if key != REMOVAL}
 
@@ -120,13 +122,13 @@ class MapNames:
     @property
     def keys_without_id(self) -> list[str]:
         """Keys of groups on show that have no id on this map yet, in a fixed order."""
-        keys = dict.fromkeys(self._shown.keys[n] for n in sorted(self._shown.keys))
+        keys = dict.fromkeys(self._joined.keys[n] for n in sorted(self._joined.keys))
         return [key for key in keys if key in self._keys_on_show - self.ids.keys()]
 
     @cached_property
     def _ids_on_show(self) -> dict[str, int]:
         """Ids by key; groups of the same name have the id of the first of them."""
-        shown, of_name, ids = self._shown.groups, dict[str, int](), dict[str, int]()
+        shown, of_name, ids = self._joined.groups, dict[str, int](), dict[str, int]()
         for key, number in self.ids.items():
             if key in self._keys_on_show:
                 ids[key] = of_name.setdefault(shown[key].name, number)
@@ -136,16 +138,17 @@ class MapNames:
     def annotation(self) -> Annotation:
         """The group of each row of the map, by the ids of this map."""
         ids, known = self._ids_on_show, self._key_by_number
-        code_by_number = np.full(int(self._numbers.max(initial=0)) + 1, NONE, np.int32)
+        highest = int(self._last_numbers.max(initial=0))
+        code_by_number = np.full(highest + 1, NONE, np.int32)
         for number, key in known.items():
             code_by_number[number] = ids.get(key, NONE)
         groups = {}
         for key, number in self.ids.items():
             if ids.get(key) == number:
-                group = self._shown.groups[key]
+                group = self._joined.groups[key]
                 is_own = self.own.groups.get(key) is group
                 groups[number] = group if is_own else replace(group, is_whole=False)
-        return Annotation(code_by_number.take(self._numbers), groups)
+        return Annotation(code_by_number.take(self._last_numbers), groups)
 
     def with_edit(self, annotation: Annotation, first: int) -> MapNames:
         """Return the names after an edit that leads to an annotation of the n rows.
@@ -188,7 +191,7 @@ class MapNames:
     @property
     def own_without_former_texts(self) -> Statements:
         """The map's own statements, with the texts of groups that are on show only."""
-        groups, shown = self.own.groups, self._shown.groups
+        groups, shown = self.own.groups, self._joined.groups
         own = self.own.without_unused_keys()
         known = {*own.keys.values(), *self._keys_on_show}
         return replace(own, groups={k: shown[k] for k in groups if k in known})
@@ -196,7 +199,7 @@ class MapNames:
     @property
     def standalone(self) -> MapNames:
         """The same names, with the statements of other maps as the map's own."""
-        own = self._shown.without_unused_keys()
+        own = self._joined.without_unused_keys()
         return replace(self, own=own, others=Statements.none(len(self.kept)))
 
     def restore_own(self, own: Statements, ids: Mapping[str, int]) -> MapNames:

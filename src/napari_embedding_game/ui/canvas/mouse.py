@@ -279,15 +279,15 @@ class MapMouse(QObject):
         is_for_map = event.button == 1 and self._is_gesture_for_map(_event_pixel(event))
         if tracks is None or not is_for_map or self._is_layer_in_edit_mode():
             return
-        row = self._point_at(_event_pixel(event))
-        row = self._object_row_at(event) if row is None else row
-        found = [] if row is None else tracks.tracks_of([row])
+        row = self._find_point_row(_event_pixel(event))
+        row = self._find_object_or_track_row(event) if row is None else row
+        found = [] if row is None else tracks.find_tracks_of_rows([row])
         if not len(found) or self._name_at(_event_pixel(event)) is not None:
             return
         camera = self._viewer.scene.camera
         camera.center, camera.zoom = self._camera_at_press
         mode: Mode = "add" if _is_ctrl_held(event) else "replace"
-        session.selection.select_points(tracks.rows_of(found), mode)
+        session.selection.select_points(tracks.find_moments_of_tracks(found), mode)
         self.selection_picked.emit()
 
     def select_at_click(self, event: Any) -> None:
@@ -303,7 +303,7 @@ class MapMouse(QObject):
         if session.view.positions is None:
             return
         # The nearest landmark would not tell: its points may be in several clusters.
-        row, name = self._point_at(pixel), self._name_at(pixel)
+        row, name = self._find_point_row(pixel), self._name_at(pixel)
         cluster = None if row is None else int(clusters.labels[row])
         if name is not None:  # a name may lie on points of another cluster
             cluster = name.cluster
@@ -314,13 +314,13 @@ class MapMouse(QObject):
             )
             self.selection_picked.emit()
             return
-        row = self._object_row_at(event) if row is None else row
+        row = self._find_object_or_track_row(event) if row is None else row
         if row is not None:
             points = np.arange(len(selection.points)) == row
             selection.toggle_points(points, is_added=is_added)
             self.selection_picked.emit()
 
-    def _point_at(self, pixel: Pixel) -> int | None:
+    def _find_point_row(self, pixel: Pixel) -> int | None:
         """Return the row of the point nearest to a pixel (x, y), or None.
 
         The point may be on the map or in tissue.
@@ -329,7 +329,7 @@ class MapMouse(QObject):
             pixel, reach_pixels=0.0, margin_share=CLICK_MARGIN
         )
 
-    def _object_row_at(self, event: Any) -> int | None:
+    def _find_object_or_track_row(self, event: Any) -> int | None:
         """Return the row whose object, or else whose track, is at a mouse event."""
         objects = find_visible_objects(self._viewer, self._session, self._linked)
         row = None if objects is None else objects.row_at_event(event)
@@ -393,7 +393,7 @@ class MapMouse(QObject):
         if self._session.view.positions is None or self._layers.points is None:
             return False
         objects = find_visible_objects(self._viewer, self._session, self._linked)
-        placed = self._scene.placed_points()
+        placed = self._scene.list_placed_points()
         return any(layers.is_map_at(pixel) for layers, _ in placed) or (
             objects is not None and (bool(self.tool) or objects.is_on_labels(pixel))
         )
@@ -411,7 +411,7 @@ class MapMouse(QObject):
         None where neither map nor tissue is visible.
         """
         found = []
-        for layers, seen in self._scene.placed_points():
+        for layers, seen in self._scene.list_placed_points():
             projection, offset = layers.projection(), layers.grid_offset()
             assert projection is not None
             pixels = projection.to_pixels(seen)

@@ -128,7 +128,7 @@ class MapOverlay(QWidget):
     @property
     def projection(self) -> CanvasProjection | None:
         """The projection of the map, else of the tissue; None if neither is drawn."""
-        return next(filter(None, self._projections()), None)
+        return next(filter(None, self._find_projections()), None)
 
     @property
     def is_on_light_canvas(self) -> bool:
@@ -145,7 +145,7 @@ class MapOverlay(QWidget):
         self._painters[painter] = is_active, layers or self._layers
         self.refresh()
 
-    def _projections(self) -> list[CanvasProjection | None]:
+    def _find_projections(self) -> list[CanvasProjection | None]:
         """Return the present projections of map and tissue, None where not visible."""
         scene = self.scene
         return [layers.projection() for layers in (self._layers, scene.tissue_layers)]
@@ -182,7 +182,7 @@ class MapOverlay(QWidget):
 
     def _update_if_moved(self) -> None:
         """Request a repaint if the projection of map or tissue has changed."""
-        for new, old in zip(self._projections(), self._painted, strict=False):
+        for new, old in zip(self._find_projections(), self._painted, strict=False):
             if new is not old and (new is None or not new.equals(old)):
                 self.update()
 
@@ -194,7 +194,7 @@ class MapOverlay(QWidget):
         """
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._painted = self._projections()
+        self._painted = self._find_projections()
         for paint, (is_active, layers) in self._painters.items():
             projection = layers.projection() if is_active else None
             if projection is not None:

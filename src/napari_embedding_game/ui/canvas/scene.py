@@ -169,7 +169,7 @@ class MapScene(QObject):
         self.tissue_layers.close()
         self.map_layers.close()
 
-    def placed_points(self) -> list[tuple[AnyLayers, NDArray[np.floating]]]:
+    def list_placed_points(self) -> list[tuple[AnyLayers, NDArray[np.floating]]]:
         """Return the layers of points on show, each with all positions of the points.
 
         Entry i of m N positions is of row ``i % N``, as in :attr:`View.positions`.
@@ -188,7 +188,7 @@ class MapScene(QObject):
         None off all points.  ``limits`` are those of :func:`~.pick.find_row_at_pixel`.
         """
         n_rows = len(self.session.clusters.labels)
-        for layers, positions in self.placed_points():
+        for layers, positions in self.list_placed_points():
             if layers.is_map_at(pixel):
                 row = find_row_at_pixel(layers, positions, pixel, **limits)
                 return None if row is None else row % n_rows

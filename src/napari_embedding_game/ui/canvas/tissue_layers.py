@@ -142,7 +142,7 @@ class TissueLayers:
         if self.points is None:
             return None
         projection = layer_projection(self._viewer, self.points)
-        axes = self._axes
+        axes = self._displayed_axes
         return projection and projection.compose_affine(
             self.frame.step_matrix[axes], self.frame.origin[axes]
         )
@@ -191,7 +191,7 @@ class TissueLayers:
         for extent in extents:
             low[-2:] = np.minimum(low[-2:], extent[0])
             high[-2:] = np.maximum(high[-2:], extent[1])
-        camera, axes = self._viewer.scene.camera, self._axes
+        camera, axes = self._viewer.scene.camera, self._displayed_axes
         camera.center = (0.0, *((low + high) / 2)[axes].tolist())[-3:]
         sides = np.maximum((high - low)[axes][-2:], least)
         if len(axes) == 3:  # seen from any side
@@ -201,7 +201,7 @@ class TissueLayers:
         camera.zoom = float(room.min())
 
     @property
-    def _axes(self) -> list[int]:
+    def _displayed_axes(self) -> list[int]:
         """The axes of the points' layer in the order in which they are displayed."""
         n_axes = 2 if self.points is None else self.points.ndim
         return displayed_axes(self._viewer.dims, n_axes, n_axes)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QLineF, QObject, QPointF, Qt
 from qtpy.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
 
-from napari_embedding_game.session.tracks import find_tracks, frames_of_rows
+from napari_embedding_game.session.tracks import find_frames_of_rows, find_tracks
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import (
     CanvasProjection,
@@ -87,7 +87,7 @@ class TrackPaths(QObject):
         obs = None if dataset is None else dataset.obs
         if obs is not self._frames_of or obs is None:
             self._frames_of, self._rows_by_frame = obs, {}
-            if (frames := frames_of_rows(dataset)) is not None:
+            if (frames := find_frames_of_rows(dataset)) is not None:
                 order = np.argsort(frames, kind="stable")
                 values, firsts = np.unique(frames[order], return_index=True)
                 parts = np.split(order, firsts[1:])
@@ -99,8 +99,10 @@ class TrackPaths(QObject):
         dataset, points = self._session.dataset, self._session.selection.points
         tracks, self._steps, self._ends = find_tracks(dataset), self._steps[:0], None
         if tracks is not None and len(points) == len(tracks.track_of_row):
-            chosen = tracks.tracks_of(points)
-            rows = tracks.rows_of(chosen if len(chosen) <= MAX_TRACKS else [])
+            chosen = tracks.find_tracks_of_rows(points)
+            rows = tracks.find_moments_of_tracks(
+                chosen if len(chosen) <= MAX_TRACKS else []
+            )
             rows = rows[tracks.previous[rows] >= 0]
             self._steps = np.stack([tracks.previous[rows], rows], axis=1)
             objects = None if dataset is None else dataset.objects
@@ -115,7 +117,7 @@ class TrackPaths(QObject):
             self._overlay.refresh()
 
     @property
-    def _inks(self) -> tuple[QColor, QColor]:
+    def _ink_and_edge_color(self) -> tuple[QColor, QColor]:
         """The colour of lines on the present canvas, and that of their edges."""
         return INKS[::-1] if self._overlay.is_on_light_canvas else INKS
 
@@ -127,7 +129,7 @@ class TrackPaths(QObject):
             return
         pixels = projection.to_pixels(layout.snapshot.embedding[rows])
         rows, pixels = rows[is_seen := projection.contains(pixels)], pixels[is_seen]
-        ink, edge = self._inks
+        ink, edge = self._ink_and_edge_color
         groups, members = np.unique(
             np.round(colors[rows] * 255).astype(int), axis=0, return_inverse=True
         )
@@ -188,7 +190,7 @@ class TrackPaths(QObject):
         """Paint lines (k, 2, 2) from pixel to pixel (x, y), with arrows along them."""
         ends = ends[np.isfinite(ends).all(axis=(1, 2))]
         lines = [QLineF(*one) for one in ends.reshape(-1, 4).tolist()]
-        ink, edge = self._inks
+        ink, edge = self._ink_and_edge_color
         cap = Qt.PenCapStyle.RoundCap
         for color, width in ((edge, HALO), (ink, PATH)):
             painter.setPen(QPen(color, width, Qt.PenStyle.SolidLine, cap))

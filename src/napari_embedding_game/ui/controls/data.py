@@ -461,4 +461,4 @@ def _describe_dataset(dataset: Dataset | None) -> str:
         embedded += f" × {count_text(n, 'gene' if is_genes else 'value')}"
     tracks = find_tracks(dataset)
     lines = [f"{embedded}, from {dataset.space}", meanings]
-    return "\n".join(filter(None, [*lines, tracks and tracks.describe()]))
+    return "\n".join(filter(None, [*lines, tracks and tracks.describe_tracks()]))

@@ -25,7 +25,7 @@ from napari_embedding_game.session.session import error_text
 from napari_embedding_game.session.tracks import (
     TRACK_ID,
     add_track_ids,
-    frames_of_rows,
+    find_frames_of_rows,
 )
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.pick import REACH
@@ -163,7 +163,7 @@ class TrackLayers(QObject):
         dataset = self._session.dataset
         assert dataset is not None
         others = set(dataset.find_columns_of_roles("tracks")) - set(dataset.added)
-        if others or frames_of_rows(dataset) is None:
+        if others or find_frames_of_rows(dataset) is None:
             return
         rows = self._linked.rows_by_layer[layer]
         vertices = np.flatnonzero(rows >= 0)[::-1]  # the first vertex of a row counts

@@ -140,12 +140,12 @@ class NeighborhoodsPane(PlotPane):
         self.table.setVisible(result is not None)
         frame = pd.DataFrame()
         if result is not None:
-            frame = result.to_frame(*self._names())
+            frame = result.to_frame(*self._find_row_and_column_names())
             order = frame["z"].abs().sort_values(ascending=False, kind="stable").index
             frame = frame.loc[order, ["around", "neighbor", "ratio", "z", "p_adjusted"]]
         self.table.show_frame(frame)
 
-    def _names(self) -> tuple[list[str], list[str]]:
+    def _find_row_and_column_names(self) -> tuple[list[str], list[str]]:
         """Return the names of the rows and the columns of the result."""
         assert self._groups is not None
         names = [str(x) for x in self._groups.point_groups.categories]
@@ -156,7 +156,7 @@ class NeighborhoodsPane(PlotPane):
         """Return the matrix of z, a row for each group around which was counted."""
         if self.result is None:
             return None
-        sources, names = self._names()
+        sources, names = self._find_row_and_column_names()
         z = self.result.z.clip(-MAX_Z, MAX_Z)
         most = max(1.0, float(np.nanmax(np.abs(z), initial=0)))
         limits = -most, most
@@ -181,7 +181,7 @@ class NeighborhoodsPane(PlotPane):
         """Return the figures of the pair at a position."""
         if (pair := self._find_pair(x, y)) is None or self.result is None:
             return ""
-        (sources, names), result = self._names(), self.result
+        (sources, names), result = self._find_row_and_column_names(), self.result
         return (
             f"{names[pair[1]]} around {sources[pair[0]]}: {result.counts[pair]:,} "
             f"neighbours, {result.expected[pair]:,.0f} by chance. "

@@ -65,22 +65,22 @@ class TracksWidget(MapTool):
         self.update_view()
 
     @property
-    def _tracks(self) -> Tracks | None:
+    def _tracks_of_dataset(self) -> Tracks | None:
         return find_tracks(self._session.dataset)
 
     def update_view(self) -> None:
         """List the tracks with their present clusters, or say what is missing."""
-        tracks, has_map = self._tracks, self._session.snapshot is not None
+        tracks, has_map = self._tracks_of_dataset, self._session.snapshot is not None
         for widget in (self.table, self.add_button, self.save_button):
             widget.setVisible(tracks is not None and has_map)
         if tracks is None:
             self.state.show_text(NO_TRACKS)
             return
         if not has_map:
-            self.state.show_text(f"{tracks.describe()} {NO_MAP}")
+            self.state.show_text(f"{tracks.describe_tracks()} {NO_MAP}")
             return
         is_long = len(tracks.ids) > MAX_LISTED
-        self.state.show_text(" ".join([tracks.describe(), *[LISTED] * is_long]))
+        self.state.show_text(" ".join([tracks.describe_tracks(), *[LISTED] * is_long]))
         frame = self._summarise_tracks()
         tips = {
             number: f"{number_text(begin)} to {number_text(end)}"
@@ -91,22 +91,24 @@ class TracksWidget(MapTool):
 
     def _summarise_tracks(self, n_first: int | None = MAX_LISTED) -> pd.DataFrame:
         """Return the first tracks with the clusters of their moments; None for all."""
-        tracks = self._tracks
+        tracks = self._tracks_of_dataset
         assert tracks is not None
         classes = self._session.clusters.clustering.names_by_point
         return tracks.summarise_classes(classes).head(n_first or len(tracks.ids))
 
     def _show_selection(self) -> None:
         """Select the lines of the tracks with selected moments."""
-        tracks, points = self._tracks, self._session.selection.points
+        tracks, points = self._tracks_of_dataset, self._session.selection.points
         if tracks is not None and len(points) == len(tracks.track_of_row):
-            chosen = tracks.tracks_of(points)
+            chosen = tracks.find_tracks_of_rows(points)
             self.table.select_keys(chosen.tolist(), scrolls=len(chosen) == 1)
 
     def _on_rows_picked(self, numbers: list[int], is_added: bool) -> None:
         """Select all moments of the chosen tracks."""
-        if (tracks := self._tracks) is not None:
-            self._session.selection.select_points(tracks.rows_of(numbers))
+        if (tracks := self._tracks_of_dataset) is not None:
+            self._session.selection.select_points(
+                tracks.find_moments_of_tracks(numbers)
+            )
 
     def _add_columns(self) -> None:
         """Add classes, speed and displacement to the metadata, and say their names."""
