@@ -7,9 +7,9 @@ import pytest
 from napari_embedding_game.core.snapshot import MISPLACED_STRETCH
 from napari_embedding_game.session.cluster_report import (
     compose_by_level,
-    contrast_columns,
     describe_points,
     is_continuous,
+    rank_differing_columns,
     to_levels,
 )
 from worlds import rows
@@ -92,7 +92,7 @@ def test_contrast_is_cohens_d_and_the_largest_comes_first(make_snapshot):
     expected = (inside.mean(0) - outside.mean(0)) / np.sqrt(
         (inside.var(0) + outside.var(0)) / 2
     )
-    found = contrast_columns(measured(values.astype(np.float32)), points)
+    found = rank_differing_columns(measured(values.astype(np.float32)), points)
     order = [i for i in np.argsort(-np.abs(expected)) if i != 3]
     assert found.index.tolist() == [f"column {i}" for i in order]
     np.testing.assert_allclose(found, expected[order], rtol=1e-5)
@@ -100,10 +100,10 @@ def test_contrast_is_cohens_d_and_the_largest_comes_first(make_snapshot):
         dataset = replace(measured(values), has_expression=has_genes)
         report = describe_points(dataset, points, make_snapshot(n_points=30))
         assert report.contrasts.empty is has_genes
-    assert contrast_columns(measured(values), np.ones(30, bool)).empty
+    assert rank_differing_columns(measured(values), np.ones(30, bool)).empty
     many = rng.normal(size=(30, 13)).astype(np.float32)
-    assert len(contrast_columns(measured(many), points)) == 12
-    assert len(contrast_columns(measured(many[:, :12]), points)) == 12
+    assert len(rank_differing_columns(measured(many), points)) == 12
+    assert len(rank_differing_columns(measured(many[:, :12]), points)) == 12
 
 
 def test_numbers_are_groups_where_they_were_read_as_levels():

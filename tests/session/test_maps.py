@@ -284,7 +284,7 @@ def test_names_stay_on_objects_that_are_numbered_anew():
     for again in (26 - grid, fewer, np.where(grid == 12, 0, grid)):
         dataset = measured(again)
         assert not desk.maps.open_new_reading(dataset)
-        codes = desk.maps.carry_clusters(dataset).annotation.codes
+        codes = desk.maps.transfer_clusters(dataset).annotation.codes
         assert set(dataset.objects.label_ids[codes >= 0]) == {*again.flat[8:15]} - {0}
 
 

@@ -24,7 +24,7 @@ from napari_embedding_game.session.learned_classes import (
     learn_from_examples,
 )
 from napari_embedding_game.session.notebook.export import write_code
-from napari_embedding_game.session.notebook.methods import methods_text
+from napari_embedding_game.session.notebook.methods import compose_methods_text
 from napari_embedding_game.session.run.record import Steering
 
 nbformat, sc = pytest.importorskip("nbformat"), pytest.importorskip("scanpy")
@@ -322,7 +322,7 @@ def is_the_comparison(desk, cells, found):
     np.testing.assert_allclose(found["pvals_adj"], shown.pvals_adj, rtol=1e-3)
     shown_design = shown.design.describe("donor")
     assert found.attrs["design"] == shown_design
-    text = methods_text(desk.saved)
+    text = compose_methods_text(desk.saved)
     assert "cells of each sample in a group (pseudobulk) were compared by" in text
     assert shown_design in text
     assert "Smyth GK. Linear models and empirical Bayes" in text
@@ -363,7 +363,7 @@ def test_very_many_changes_of_settings_are_repeated_from_a_session_file(tmp_path
 
 def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
     path = tmp_path / "cells.h5ad"
-    text = methods_text(of_file(path).play().saved)
+    text = compose_methods_text(of_file(path).play().saved)
     for words in ("240 cells of cells.h5ad", "lambda x N = 300", "45 landmarks"):
         assert words in text
     for word in ("scanpy", "Harmony", "Tucker", "Vladymyrov", "van der", "Leiden"):
@@ -371,30 +371,30 @@ def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
     other = of_file(path, space="X", recipe=RECIPE)
     other.session.settings.choose_method("tsne")
     other.session.settings.init = "gradient_pca"
-    text = methods_text(other.play().edit().saved)
+    text = compose_methods_text(other.play().edit().saved)
     clusters = other.session.clusters
     assert f"into {np.unique(clusters.state.cluster).size} clusters; " in text
     words = "scanpy", "van der Maaten", "Tucker", "perplexity 30", "annotated"
     for word in (*words, "repulsion by all pairs on a grid"):
         assert word in text
     assert "Anonymous" not in text
-    text = methods_text(recipe(tmp_path, cells).saved)
+    text = compose_methods_text(recipe(tmp_path, cells).saved)
     assert "more than 3 % mitochondrial counts" in text
     assert 'levels of "day" were mixed in the components by Harmony' in text
     assert "Wolock" in text
     every = replace(RECIPE, min_genes=0, min_cells=0)
-    text = methods_text(of_file(path, space="X", recipe=every).play().saved)
+    text = compose_methods_text(of_file(path, space="X", recipe=every).play().saved)
     assert "cells with no genes (1), and genes in no cell (" in text
     desk, settings = of_file(path), ({"repulsion": r} for r in (99, 300))
     update = desk.session.settings.update
     desk.play(at=10, then=lambda: [update(**one) for one in settings])
     assert len(desk.session.run_record.steered) == 1
-    assert "changed while it ran" not in methods_text(desk.saved)
+    assert "changed while it ran" not in compose_methods_text(desk.saved)
     update(init="gradient_pca")
-    text = methods_text(desk.play(desk.session.continue_run()).saved)
+    text = compose_methods_text(desk.play(desk.session.continue_run()).saved)
     assert "went on from an earlier map" in text
     assert "Tucker" not in text
-    text = methods_text(a_part(tmp_path, cells).saved)
+    text = compose_methods_text(a_part(tmp_path, cells).saved)
     assert "Raw counts of 239 of 240 cells" in text
     assert "of these cells." in text
 

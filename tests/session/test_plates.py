@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.session.plates import (
+    describe_well,
     find_plates,
     list_well_columns,
-    well_text,
 )
 
 
@@ -34,9 +34,9 @@ def test_columns_that_are_known_of_a_whole_well(plate):
     assert {"drug", "dose"} <= set(columns)
     assert "area" not in columns
     assert "Metadata_Well" not in columns
-    told = well_text(plate, plates[0], (2, 2), columns)
+    told = describe_well(plate, plates[0], (2, 2), columns)
     assert told.splitlines() == ["C03: 0 points", "drug: X"]
-    assert "dose: 4.125" in well_text(plate, plates[0], (1, 1), ["dose"])
+    assert "dose: 4.125" in describe_well(plate, plates[0], (1, 1), ["dose"])
 
 
 def test_plates_are_told_apart_and_rows_and_columns_are_wells(dataset):

@@ -14,7 +14,7 @@ from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.reference.labels import (
-    confidence_text,
+    describe_confidence,
     load_reference,
     place_cells,
 )
@@ -32,7 +32,7 @@ def test_who_has_most_votes_and_is_unlike_all_is_counted():
     votes = np.array([0.79, 0.8, 0.9, 1], np.float32)
     how = AddedColumns(kind="predicted", reference="ref.h5ad", label="kind")
     found = PredictedLabels(how, labels, votes, figures, figures, votes == 1)
-    told = confidence_text(found, SimpleNamespace(name="ref.h5ad"))
+    told = describe_confidence(found, SimpleNamespace(name="ref.h5ad"))
     assert told.startswith("kind of ref.h5ad for 4 cells: 75% with at least 80% of the")
     assert told.endswith("1 (25%) are unlike anything in it.")
 

@@ -138,6 +138,6 @@ def test_what_was_compiled_in_the_first_iteration_takes_no_time_later(monkeypatc
     for iteration in range(6):
         now[0] += 60 if iteration == 1 else 0.5
         frame = SimpleNamespace(iteration=iteration, n_iter=101)
-        told.append(clock.seconds_left(frame))
-        clock.seconds_ahead(frame)
+        told.append(clock.estimate_seconds_left(frame))
+        clock.compute_seconds_ahead(frame)
     assert told == [None, None, 49.5, 49.0, 48.5, 48.0]

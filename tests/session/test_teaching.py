@@ -75,7 +75,7 @@ def test_all_points_get_a_class_and_a_confidence(session):
     assert (codes == obs["kind"]).mean() > 0.95
     assert obs["taught_confidence"].between(1 / 3, 1).all()
     assert (column, heard) == ("taught", [1])
-    told = learned_classes.accuracy_text(learned, [*examples])
+    told = learned_classes.describe_accuracy(learned, [*examples])
     low = 1 - 2 * learned.spread  # one standard error holds in two cases of three
     assert told.startswith(f"100% ({low:.0%} to 100%, 95% confidence)")
     assert "(by chance 33%; cross-validated balanced accuracy)" in told
@@ -95,7 +95,7 @@ def test_the_class_that_is_hardest_to_tell_is_named_where_it_differs():
         learned = Classification(
             counts * 0, counts * 0.0, counts, score, spread, recalls
         )
-        return learned_classes.accuracy_text(learned, ["A", "B", "C"])
+        return learned_classes.describe_accuracy(learned, ["A", "B", "C"])
 
     assert told(0.95, 0.5, 0.95).endswith(" B is correct least often (50%).")
     assert told(0.9, 0.88, 0.9).endswith("balanced accuracy).")

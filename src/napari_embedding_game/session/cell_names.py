@@ -41,7 +41,7 @@ def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], s
     wanted = list(dict.fromkeys(line.strip("\"'") for line in lines if line))
     index = pd.Index(wanted, dtype=object)
     are_whole = index.isin(dataset.obs.index)
-    firsts = [_first_column(line) for line in wanted]
+    firsts = [_cut_first_column(line) for line in wanted]
     names = index.where(are_whole, pd.Index(firsts, dtype=object)).unique()
     are_there = names.isin(dataset.obs.index)
     if not are_there.any():
@@ -61,7 +61,7 @@ def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], s
     return points, found
 
 
-def _first_column(line: str) -> str:
+def _cut_first_column(line: str) -> str:
     """Return a line up to its first tab, comma or semicolon, stripped of quotes."""
     for end in _ENDS:
         line = line.partition(end)[0]

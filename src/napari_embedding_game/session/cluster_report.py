@@ -49,7 +49,8 @@ class ClusterReport:
     sampled: NDArray[np.intp]
     """Rows sampled from the selection, for pictures and texts."""
     contrasts: pd.Series
-    """The series of :func:`contrast_columns`; empty where columns are no measures."""
+    """The series of :func:`rank_differing_columns`; empty where columns are no
+    measures."""
 
 
 def describe_points(
@@ -73,7 +74,7 @@ def describe_points(
     if column in dataset.obs and len(rows):
         composed = compose_by_level(dataset.obs[column], rows)
     if dataset.has_measures:
-        contrasted = contrast_columns(dataset, points)
+        contrasted = rank_differing_columns(dataset, points)
     return ClusterReport(
         size=len(rows),
         share=len(rows) / max(len(points), 1),
@@ -90,7 +91,7 @@ def describe_points(
     )
 
 
-def contrast_columns(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
+def rank_differing_columns(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
     """Return Cohen's d of the columns in which a group differs most from other points.
 
     The series, by name of the column, has at most ``MAX_COLUMNS`` entries, by falling
@@ -176,10 +177,10 @@ def _cut_into_quarters(values: pd.Series) -> pd.Series:
     if numbers.nunique() < 2:
         return values
     levels, edges = pd.qcut(numbers, 4, retbins=True, duplicates="drop")
-    return levels.cat.rename_categories(_range_texts(edges))
+    return levels.cat.rename_categories(_format_ranges(edges))
 
 
-def _range_texts(edges: NDArray[np.float64]) -> list[str]:
+def _format_ranges(edges: NDArray[np.float64]) -> list[str]:
     """Return a text such as "1.5 to 2" for the range between each two adjacent edges.
 
     Numbers have the fewest digits, from ``MIN_DIGITS`` on, that distinguish all edges.

@@ -10,7 +10,7 @@ import numpy as np
 
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.quality import dataset_and_settings_of_map
+from napari_embedding_game.session.quality import find_dataset_and_settings
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.firmness import Cut
@@ -53,7 +53,7 @@ def make_firmness_job(
     move, without a map, or where the data have no rows to compare.
     """
     data, snapshot, merging = (
-        dataset_and_settings_of_map(session),
+        find_dataset_and_settings(session),
         session.snapshot,
         session.merging,
     )

@@ -115,7 +115,7 @@ def name_other(session: Session, against: Against) -> str:
     return cluster.name if cluster.is_named else f"cluster {cluster.name}"
 
 
-def title_comparison(session: Session, against: Against) -> str:
+def make_comparison_title(session: Session, against: Against) -> str:
     """Return in words both sides of a comparison, such as "B cells against cluster 3".
 
     Up to three selected clusters are named; otherwise the first side is "Selection".
@@ -148,7 +148,7 @@ def count_selected_by_level(session: Session, column: str) -> dict[str, int]:
     return {str(name): int(n) for name, n in counts.items() if n >= MIN_ROWS}
 
 
-def comparison_masks(
+def find_compared_points(
     session: Session, against: Against
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
     """Return masks (N,) of the points of both groups of a comparison.

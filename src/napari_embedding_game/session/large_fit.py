@@ -134,7 +134,7 @@ def open_cluster_map(scheduler: str) -> Iterator[ChunkMapper]:
         yield map_chunks
 
 
-def _nearest_centres_of_chunk(
+def _find_nearest_centres_of_chunk(
     rows: LazyRows,
     median: NDArray[np.floating],
     centres: NDArray[np.float32],
@@ -308,7 +308,7 @@ def sample_reference_rows(
     centres = find_k_means_centres(sample, n_centres, random_state)
     labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
     for part, values in _iter_chunk_results(
-        map_chunks, partial(_nearest_centres_of_chunk, rows, median, centres), n
+        map_chunks, partial(_find_nearest_centres_of_chunk, rows, median, centres), n
     ):
         labels[part], squared[part] = values
     return sample_by_sensitivity(labels, squared, n_rows, random_state)
@@ -339,7 +339,7 @@ def write_placed_rows(
     stays beside it.
     """
     n, n_clusters = rows.shape[0], facts.get("n_clusters")
-    cluster_of = _cluster_of_landmarks(model, n_clusters)
+    cluster_of = _find_cluster_of_landmarks(model, n_clusters)
     half = out.with_name(f".{out.name}.part")
     positions = np.empty((n, model.embedding_.shape[1]), np.float32)
     landmarks = np.empty(n, np.int32)
@@ -409,7 +409,7 @@ def _validate_source(source: Path) -> Path:
     return source.resolve()
 
 
-def _cluster_of_landmarks(
+def _find_cluster_of_landmarks(
     model: EmbeddingGame, n_clusters: int | None
 ) -> NDArray[np.int32]:
     """Return the cluster of each landmark, (L,), as ``fit`` of the command line does.

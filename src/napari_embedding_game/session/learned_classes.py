@@ -75,7 +75,7 @@ def learn_from_examples(dataset: Dataset, examples: Examples) -> Stages[Classifi
 
     Raises InputError: if there are fewer than two classes.
     """
-    points = [*_example_points_by_class(dataset, examples).values()]
+    points = [*_find_example_points(dataset, examples).values()]
     rows = np.concatenate([*points, np.zeros(0, np.intp)])
     codes = np.repeat(np.arange(len(points)), [len(one) for one in points])
     yield Stage("Learning")
@@ -92,7 +92,7 @@ def add_class_columns(
     Columns of that name that were learned before are replaced; the name gets a number
     where the file has it. ``examples``: source rows by class, kept with the columns.
     """
-    present = [*_example_points_by_class(dataset, examples)]
+    present = [*_find_example_points(dataset, examples)]
     classes = pd.Categorical.from_codes(learned.codes, present)
     how = AddedColumns(kind="taught", examples=dict(examples))
     columns = {"": classes, CONFIDENCE: learned.confidence}
@@ -113,7 +113,7 @@ def find_least_confident_points(
     return order[np.isfinite(confidence[order])]
 
 
-def accuracy_text(learned: Classification, names: Sequence[str]) -> str:
+def describe_accuracy(learned: Classification, names: Sequence[str]) -> str:
     """Return sentences on the cross-validated accuracy of learned classes.
 
     A hint follows on the smallest class if it has fewer than ``FEW`` examples, else on
@@ -146,7 +146,7 @@ def accuracy_text(learned: Classification, names: Sequence[str]) -> str:
     return sentence
 
 
-def _example_points_by_class(
+def _find_example_points(
     dataset: Dataset, examples: Examples
 ) -> dict[str, NDArray[np.intp]]:
     """Return the examples as rows of the dataset, by class, without empty classes.

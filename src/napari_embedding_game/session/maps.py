@@ -94,7 +94,7 @@ class MapTree:
     @property
     def child_maps(self) -> list[SavedMap]:
         """The children of the open map."""
-        return [self._maps[key] for key in self._child_keys(self.current)]
+        return [self._maps[key] for key in self._list_child_keys(self.current)]
 
     # How they were read
 
@@ -279,7 +279,7 @@ class MapTree:
             self._session.columns_changed.emit()
             return
         readings = [
-            x for x in self._child_keys(base) if self._maps[x].kind == "reading"
+            x for x in self._list_child_keys(base) if self._maps[x].kind == "reading"
         ]
         for key in (base, *readings):
             is_other = key != self.current
@@ -306,7 +306,9 @@ class MapTree:
         is_part = key == base and base_map.parent is not None
         keeps_all = not is_part or bool(dataset.kept[current.kept].all())
         replaces = (
-            self._session.snapshot is None and keeps_all and not self._child_keys(key)
+            self._session.snapshot is None
+            and keeps_all
+            and not self._list_child_keys(key)
         )
         state = self._session.clusters.state
         if replaces:
@@ -326,7 +328,7 @@ class MapTree:
         else:
             self._open_new_map("reading", title, base, load_map)
 
-    def carry_clusters(self, dataset: Dataset) -> ClusterState | None:
+    def transfer_clusters(self, dataset: Dataset) -> ClusterState | None:
         """Return the clusters of the root map for its measured objects after an edit.
 
         The open map is stored first, so that its annotation is included.
@@ -485,7 +487,7 @@ class MapTree:
         self._maps = {one.key: one for one in compose_names(self.maps)}
         self._session.clusters.state = self._maps[self.current].clusters
 
-    def _child_keys(self, key: str) -> list[str]:
+    def _list_child_keys(self, key: str) -> list[str]:
         return [one.key for one in self._maps.values() if one.parent == key]
 
 

@@ -242,7 +242,7 @@ def _describe_candidate(
         """Return the first genes with fold change and share, as a list in words."""
         return ", ".join(
             f"{gene_names[fits.columns[gene]]} "
-            f"{fold_text(fits.changes[group, gene])} in "
+            f"{format_fold_change(fits.changes[group, gene])} in "
             f"{share_text(fits.shares[group, gene])}"
             for gene in genes[:MAX_SHOWN]
         )
@@ -261,7 +261,7 @@ def _describe_candidate(
     )
 
 
-def fold_text(change: float) -> str:
+def format_fold_change(change: float) -> str:
     """Return a log2 fold change as text, such as "12x" or "over 100x"."""
     fold = 2.0**change
     if fold > HIGHEST_FOLD:

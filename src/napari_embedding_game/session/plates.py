@@ -46,7 +46,7 @@ class Plate:
         """Return the number of points in each well, (W,)."""
         return np.array([len(rows) for rows in self.wells.values()], dtype=float)
 
-    def selected_shares(self, points: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def compute_selected_shares(self, points: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the share of each well's points that are in a mask (n,): (W,).
 
         NaN for an empty well.
@@ -66,7 +66,7 @@ def find_plates(dataset: Dataset) -> tuple[Plate, ...]:
     wells = _find_wells(dataset)
     if wells is None:
         return ()
-    column = next(_matching_columns(dataset.obs, _PLATE), None)
+    column = next(_iter_matching_columns(dataset.obs, _PLATE), None)
     table = pd.DataFrame({"plate": "", "well": wells.to_numpy()})
     if column is not None:
         table["plate"] = dataset.obs[column].astype(object).fillna("").map(str).array
@@ -105,7 +105,7 @@ def list_well_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
     return [one for one in names if levels[one].max() == 1 < obs[one].nunique()]
 
 
-def well_text(
+def describe_well(
     dataset: Dataset, plate: Plate, well: Well, columns: Sequence[str]
 ) -> str:
     """Return lines on a well: its name, number of points, and values of columns.
@@ -125,7 +125,9 @@ def well_text(
     return "\n".join(lines)
 
 
-def _matching_columns(obs: pd.DataFrame, pattern: re.Pattern[str]) -> Iterator[str]:
+def _iter_matching_columns(
+    obs: pd.DataFrame, pattern: re.Pattern[str]
+) -> Iterator[str]:
     """Yield the column names that match a pattern, in the order of the table."""
     return (x for x in obs.columns if isinstance(x, str) and pattern.search(x))
 
@@ -138,7 +140,7 @@ def _find_wells(dataset: Dataset) -> pd.Series | None:
     neither is.
     """
     obs, source = dataset.obs, dataset.source_obs
-    for column in _matching_columns(obs, _WELL):
+    for column in _iter_matching_columns(obs, _WELL):
         texts = obs[column].astype(object)
         wells = texts.map({text: parse_well(text) for text in texts.dropna().unique()})
         if wells.notna().mean() >= _WITH_PLACES:

@@ -66,7 +66,7 @@ def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
     return {name: one.cat.codes.to_numpy() for name, one in groups.items()}
 
 
-def dataset_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | None:
+def find_dataset_and_settings(session: Session) -> tuple[Dataset, Settings] | None:
     """Return the dataset and the settings of the map on show, or None.
 
     None if the map has no record, or the data have no columns: of distances, or of data
@@ -87,7 +87,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
 
     Returns None where there is no map, or where its data have no rows.
     """
-    data, snapshot = dataset_and_settings_of_map(session), session.snapshot
+    data, snapshot = find_dataset_and_settings(session), session.snapshot
     if data is None or snapshot is None:
         return None
     (dataset, settings), embedding = data, snapshot.embedding
@@ -143,7 +143,7 @@ def make_comparison_job(
         raise DataError(ONLY_AT_REST)
     if mark is None or len(mark.snapshot.embedding) != len(base.embedding):
         raise DataError(GONE)
-    data = dataset_and_settings_of_map(session)
+    data = find_dataset_and_settings(session)
 
     def measure() -> TimelineComparison:
         """Return the comparison of both maps, with their qualities where known."""

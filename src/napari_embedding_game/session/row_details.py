@@ -48,11 +48,11 @@ def describe_row(
     important first; missing values and unknown names are skipped. ``computed``: numbers
     of the row that the program computed, by name: they come first.
     """
-    facts = [(name, _value_text(number)) for name, number in (computed or {}).items()]
+    facts = [(name, _format_value(number)) for name, number in (computed or {}).items()]
     for name in dict.fromkeys(names):
         value = _find_value(dataset, row, name)
         if value is not None and not pd.isna(value):
-            facts.append((name, _value_text(value)))
+            facts.append((name, _format_value(value)))
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
     name, short_text = str(dataset.obs.index[row]), _shorten_text(text, MAX_TEXT)
     first = tuple(facts[:MAX_FACTS])
@@ -75,7 +75,7 @@ def _find_value(dataset: Dataset, row: int, name: str) -> Any:
         return None
 
 
-def _value_text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a value as text: a float rounded, any other value on one short line."""
     if isinstance(value, float | np.floating):
         return number_text(float(value))

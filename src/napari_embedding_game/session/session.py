@@ -39,7 +39,7 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
-from napari_embedding_game.session.clusters.state import initial_cluster_state
+from napari_embedding_game.session.clusters.state import make_initial_cluster_state
 from napari_embedding_game.session.file.saved_map import (
     PlacedOn,
     SavedMap,
@@ -50,7 +50,7 @@ from napari_embedding_game.session.run import engine as core_engine
 from napari_embedding_game.session.run.record import (
     Moment,
     RunRecord,
-    flat_parameters,
+    flatten_parameters,
     make_record,
 )
 from napari_embedding_game.session.run.run import PACE, UNPACED, GameRun, Progress
@@ -157,7 +157,9 @@ class Session:
         self.hand.drop_forces()
         self.dataset, self.given_map = dataset, ""
         self.clusters.restore(
-            initial_cluster_state(np.ones(0, bool) if dataset is None else dataset.kept)
+            make_initial_cluster_state(
+                np.ones(0, bool) if dataset is None else dataset.kept
+            )
         )
         self.selection.clear()
         self.comparisons = ()
@@ -200,14 +202,14 @@ class Session:
         self.require_data()
         self.add_mark_if_new("Before Run again")
         is_given = self.settings.method == "given"
-        return self._begin_run(self._given_map_start() if is_given else None)
+        return self._begin_run(self._make_given_map_start() if is_given else None)
 
     @property
     def given_maps(self) -> dict[str, list[str]]:
         """The columns of coordinates of each map in the metadata, by the map's name."""
         return {} if self.dataset is None else axes_by_external_map(self.dataset.obs)
 
-    def _given_map_start(self) -> WarmStart:
+    def _make_given_map_start(self) -> WarmStart:
         """Return the chosen given map as a start, with as many dimensions as it has.
 
         The first given map is taken where the chosen one does not exist.  Sets
@@ -259,7 +261,9 @@ class Session:
             self.timeline.add_mark(label, "hand", moment)
         self.add_mark_if_new("Before Continue")
         warm, chosen = to_warm_start(snapshot), self.resolve_settings()
-        if played is not None and _mixes_otherwise(played.last_settings, chosen):
+        if played is not None and _differs_in_second_space(
+            played.last_settings, chosen
+        ):
             # As in a running game, see Game.replace_edges.
             warm = replace(warm, iterations_left=WHOLE_SCHEDULE)
         return self._begin_run(warm)
@@ -504,7 +508,7 @@ class Session:
         run, played = self.run, self.run_record
         if run is None or played is None or not _has_same_edges(run, played.settings):
             return None
-        return run.edges_of(played.last_settings)
+        return run.find_edges(played.last_settings)
 
     def receive_frame(self, run: GameRun, progress: Progress) -> None:
         """Show a frame of the active run, and emit ``progressed``.
@@ -552,7 +556,7 @@ class Session:
         played = self.run_record
         if self.dataset is None or played is None or self.snapshot is None:
             return None
-        used = flat_parameters(played, self.snapshot, self.dataset.space)
+        used = flatten_parameters(played, self.snapshot, self.dataset.space)
         if self.placed_on and self.placed_on.has_layout_of(self.snapshot):
             used["placed_on"] = Path(self.placed_on.reference)
         return EmbeddingResult(self.snapshot, used, self.clusters.clustering)
@@ -781,7 +785,9 @@ class Session:
         """
         snapshot = self.snapshot
         warning = "" if snapshot is None else snapshot.warning
-        parted = "" if self.is_moving else self.clusters.state.scattered_names_text()
+        parted = (
+            "" if self.is_moving else self.clusters.state.describe_scattered_names()
+        )
         self._map_message = text = " ".join(filter(None, (warning, parted)))
         self.show_message(text, snapshot.remedy if snapshot and warning else None)
 
@@ -899,7 +905,7 @@ class Session:
             self.message_changed.emit(message)
 
 
-def _mixes_otherwise(before: Settings, after: Settings) -> bool:
+def _differs_in_second_space(before: Settings, after: Settings) -> bool:
     """Return whether settings mix other spaces, or the same in other shares."""
     if before.second_space != after.second_space:
         return True

@@ -89,7 +89,7 @@ class DisplaySettings:
     """Symbol of all points, in napari's words."""
 
 
-def repulsion_range(method: str) -> tuple[float, float]:
+def find_repulsion_range(method: str) -> tuple[float, float]:
     """Return the lowest and the highest repulsion that the slider offers."""
     default = get_method(method).repulsion
     return default * WEAKEST, default * STRONGEST

@@ -148,7 +148,7 @@ class Timeline:
         self._changed_at, number, of = (
             now,
             state.n_made + 1,
-            self._shared_fields(moment),
+            self._share_fields(moment),
         )
         mark = Mark(
             number=number, label=label, kind=kind, parent=state.head, made_at=now, **of
@@ -182,7 +182,7 @@ class Timeline:
         """
         newest = self.newest
         if newest is not None and newest.kind == "pause" and self.current is None:
-            self._replace_mark(newest.number, **self._shared_fields(moment))
+            self._replace_mark(newest.number, **self._share_fields(moment))
 
     def show_mark(self, number: int) -> Mark:
         """Set which mark's layout is on show, and return the mark.
@@ -220,7 +220,7 @@ class Timeline:
         self.state = state
         self.changed.emit()
 
-    def _shared_fields(self, moment: Moment) -> dict[str, Any]:
+    def _share_fields(self, moment: Moment) -> dict[str, Any]:
         """Return all fields of a moment by name; equal arrays are shared with a mark.
 
         To save memory the neighbours and the isolation of the points are those of the
@@ -296,12 +296,12 @@ def change_text(before: Settings, after: Settings) -> str:
         if old == new or each.name in passed:
             continue
         words.append(
-            f"{each.metadata['title']} {_setting_text(old)} to {_setting_text(new)}"
+            f"{each.metadata['title']} {_format_setting(old)} to {_format_setting(new)}"
         )
     return ", ".join(words)
 
 
-def _setting_text(value: object) -> str:
+def _format_setting(value: object) -> str:
     """Return a value in words: "automatic" for None, "on", "off" or a number."""
     if value is None:
         return "automatic"

@@ -57,7 +57,7 @@ class TimelineComparison:
             + {(3, 2): SHEET, (2, 3): SHADOW}.get(self.n_dimensions, "")
         )
 
-    def layout_side_by_side(self, facing: NDArray[np.floating]) -> Layout:
+    def lay_out_side_by_side(self, facing: NDArray[np.floating]) -> Layout:
         """Return a layout with both maps in panels, the other map aligned to the first.
 
         Captions tell the neighbours kept by each map, else the origin of the other map.

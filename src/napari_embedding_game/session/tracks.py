@@ -76,7 +76,7 @@ class Tracks:
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             elapsed = self.times - self.times[self.previous]
-            return self._distances_from(self.previous) / elapsed
+            return self._measure_distances(self.previous) / elapsed
 
     def compute_displacements(self) -> NDArray[np.float64]:
         """Return the distance of each row from the first moment of its track, (n,).
@@ -87,9 +87,9 @@ class Tracks:
         first = np.where(self.previous < 0, every, self.previous)
         while not np.array_equal(first, first[first]):
             first = first[first]
-        return self._distances_from(np.where(first == every, -1, first))
+        return self._measure_distances(np.where(first == every, -1, first))
 
-    def _distances_from(self, others: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _measure_distances(self, others: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the distance of row i from row ``others[i]``, (n,); NaN for -1."""
         if self.positions is None:
             return np.full(len(others), np.nan)
@@ -180,7 +180,7 @@ def build_tracks(
     rows = np.flatnonzero(is_moment)
     order = rows[np.lexsort((times[rows], track_of_row[rows]))]
     return Tracks(
-        ids=tuple(", ".join(map(_id_text, one)) for one in names),
+        ids=tuple(", ".join(map(_format_id, one)) for one in names),
         track_of_row=track_of_row,
         times=times,
         order=order,
@@ -302,7 +302,7 @@ def _find_positions(dataset: Dataset) -> tuple[NDArray[np.float64] | None, str]:
     return np.where(objects.present[:, None], objects.centers, np.nan)[:, -2:], "pixels"
 
 
-def _id_text(value: Any) -> str:
+def _format_id(value: Any) -> str:
     """Return an id as text; 5.0, which a column with gaps has, as "5"."""
     return f"{value:.0f}" if isinstance(value, float) else str(value)
 

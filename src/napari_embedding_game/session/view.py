@@ -87,7 +87,7 @@ class View:
         if not are_same_objects(sources, self._layout_of):
             self._layout_of = sources
             if comparison is not None and self.is_side_by_side:
-                self._layout = comparison.layout_side_by_side(self.facing)
+                self._layout = comparison.lay_out_side_by_side(self.facing)
             elif obs is not None:
                 self._layout = split_by_column(snapshot, obs[column], self.facing)
             else:

@@ -72,7 +72,7 @@ def change_n_dimensions(
     points, landmarks = layout.embedding, layout.landmarks
     lacking = n_components - points.shape[1]
     if lacking <= 0:
-        transform = _aligned_principal_axes_transform(points, n_components)
+        transform = _make_principal_axes_transform(points, n_components)
         flat, marks = (transform(p).astype(np.float32) for p in (points, landmarks))
         return replace(layout, embedding=flat, landmarks=marks), transform
 
@@ -129,7 +129,7 @@ def _sample_smooth_coordinate(
     return values.clip(-DEEPEST, DEEPEST)
 
 
-def _aligned_principal_axes_transform(points: FloatArray, n_axes: int) -> Transform:
+def _make_principal_axes_transform(points: FloatArray, n_axes: int) -> Transform:
     """Return a function that projects positions (m, d) to (m, n_axes).
 
     The axes are the first principal axes of ``points`` (n, d).  They are rotated or

@@ -157,7 +157,7 @@ def write_web_page(
     page |= _encode_genes(adata, gene_kind, groups, genes, budget)
     for one in chosen:
         others = [other["name"] for other in page["columns"]]
-        one["name"] = _unique_title(one["name"], others, page["genes"]["names"])
+        one["name"] = _make_unique_title(one["name"], others, page["genes"]["names"])
     page["groups"] = groups["name"] if groups else ""
     with atomic_write(target) as temporary:
         temporary.write_text(_fill_template(page), encoding="utf-8")
@@ -272,7 +272,7 @@ def _encode_genes(
     expression, names, ids = read_expression(adata, gene_kind)
     markers: dict[str, list[int]] = {}
     if groups is not None and names:
-        markers = _markers_by_group(expression, groups)
+        markers = _find_markers_by_group(expression, groups)
     if genes is not None:
         order = [_find_gene(names, ids, name) for name in dict.fromkeys(genes)]
     else:
@@ -346,7 +346,7 @@ def _choose_columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
     return list(names)
 
 
-def _unique_title(name: str, columns: Sequence[str], genes: Sequence[str]) -> str:
+def _make_unique_title(name: str, columns: Sequence[str], genes: Sequence[str]) -> str:
     """Return a column's title on the page, distinct from other columns and genes.
 
     A column of the map is named without its prefix, or with "map_" where another column
@@ -432,7 +432,7 @@ def _scale_to_codes(values: NDArray[np.floating], low: Any, high: Any) -> Codes:
     return np.where(np.isfinite(codes), codes, MISSING).astype(np.uint16)
 
 
-def _markers_by_group(
+def _find_markers_by_group(
     expression: Expression, groups: Mapping[str, Any]
 ) -> dict[str, list[int]]:
     """Return columns of the leading markers of each group, best first, by its name.

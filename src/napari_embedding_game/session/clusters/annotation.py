@@ -148,7 +148,7 @@ def _drop_unused_groups(
     return Annotation(codes, {i: group for i, group in groups.items() if i in present})
 
 
-def unique_name(name: str, taken: set[str]) -> str:
+def make_unique_name(name: str, taken: set[str]) -> str:
     """Return a name, or "name (2)" and so on where it is taken."""
     unique, number = name, 1
     while unique in taken:

@@ -27,8 +27,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.annotation import (
     Annotation,
     Group,
+    make_unique_name,
     replace_control_characters,
-    unique_name,
 )
 from napari_embedding_game.session.clusters.cluster_matching import (
     match_cluster_numbers,
@@ -38,7 +38,7 @@ from napari_embedding_game.session.clusters.state import (
     ALIKE,
     UNDECIDED,
     ClusterState,
-    initial_cluster_state,
+    make_initial_cluster_state,
 )
 
 READABLE, MANY = 20, 40
@@ -65,7 +65,7 @@ class Clusters:
     """(n,) cluster numbers that new clusters are matched with."""
 
     def __init__(self, n_points: int = 0) -> None:
-        self.restore(initial_cluster_state(np.ones(n_points, bool)))
+        self.restore(make_initial_cluster_state(np.ones(n_points, bool)))
 
     # The game and the slider
 
@@ -453,7 +453,7 @@ class Clusters:
 
     def _make_unique_name(self, name: str) -> str:
         """Return a name, or "name (2)" and so on where a cluster has it."""
-        return unique_name(name, {group.name for group in self.clusters})
+        return make_unique_name(name, {group.name for group in self.clusters})
 
     def _iter_free_names(self) -> Iterator[str]:
         """Yield "Group 1", "Group 2" and so on, without the names of clusters."""

@@ -15,7 +15,7 @@ from napari_embedding_game.session.clusters.annotation import (
     NONE,
     Annotation,
     Group,
-    unique_name,
+    make_unique_name,
 )
 from napari_embedding_game.session.clusters.cluster_matching import (
     iter_free_ids,
@@ -84,14 +84,14 @@ class ClusterState:
         for number in np.flatnonzero(sizes).tolist():
             group = groups.get(number)
             if group is None:
-                group = Group(name=unique_name(str(number), taken))
+                group = Group(name=make_unique_name(str(number), taken))
             is_named, size = number in groups, int(sizes[number])
             texts = {part: getattr(group, part) for part in ("name", "color", "note")}
             clusters.append(Cluster(id=number, is_named=is_named, size=size, **texts))
         labels.setflags(write=False)
         return Clustering(labels, tuple(clusters))
 
-    def scattered_names_text(self) -> str:
+    def describe_scattered_names(self) -> str:
         """Return a sentence on groups that are no longer one cluster; "" if none.
 
         These are groups that overlap no cluster by ``ALIKE``.  Only groups that were a
@@ -258,7 +258,7 @@ class ClusterState:
         return replace(self, cluster=cluster, names=names)
 
 
-def initial_cluster_state(kept: NDArray[np.bool_]) -> ClusterState:
+def make_initial_cluster_state(kept: NDArray[np.bool_]) -> ClusterState:
     """Return the state before any game: one cluster, and no annotation.
 
     ``kept``: (n_source_rows,) mask of the points among the rows of the source.

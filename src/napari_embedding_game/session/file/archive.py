@@ -32,7 +32,7 @@ from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.session.clusters.state import (
     ClusterState,
-    initial_cluster_state,
+    make_initial_cluster_state,
 )
 from napari_embedding_game.session.file import codec
 from napari_embedding_game.session.file.checks import validate_session
@@ -40,7 +40,7 @@ from napari_embedding_game.session.file.codec import DamageError
 from napari_embedding_game.session.file.h5ad import (
     add_changed_columns,
     has_session,
-    identity_of_map,
+    make_identity_of_map,
     read_obs_and_identity,
     read_session_bytes,
 )
@@ -470,7 +470,7 @@ def open_session_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str
         try:
             opened = yield from read_map_data(saved_map, path.parent, known_results)
             if is_in_h5ad and opened.dataset.source is None:
-                known = identity_of_map(opened)
+                known = make_identity_of_map(opened)
                 obs, found = yield from read_in_process(
                     path, read_obs_and_identity, known
                 )
@@ -523,7 +523,7 @@ def _read_as_data(path: Path) -> Stages[SavedMap]:
     dataset = result.dataset
     _store_how_read(result)
     parts: dict[str, Any] = {"dataset": dataset, "snapshot": None}
-    parts["clusters"] = initial_cluster_state(dataset.kept)
+    parts["clusters"] = make_initial_cluster_state(dataset.kept)
     return SavedMap(key="", title=dataset.name, settings=Settings(), **parts)
 
 

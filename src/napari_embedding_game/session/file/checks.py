@@ -67,10 +67,12 @@ def validate_session(session: SavedSession) -> None:
     """
     keys: set[str | None] = set()
     for saved in session.maps:
-        _expect(saved.parent in (keys or {None}) and saved.key not in keys, "its maps")
+        _raise_unless(
+            saved.parent in (keys or {None}) and saved.key not in keys, "its maps"
+        )
         keys.add(saved.key)
         _validate_map(saved)
-    _expect(session.current in keys, "the map that was shown is missing")
+    _raise_unless(session.current in keys, "the map that was shown is missing")
 
 
 def _validate_map(saved: SavedMap) -> None:
@@ -82,17 +84,17 @@ def _validate_map(saved: SavedMap) -> None:
     n, n_source, rows = len(dataset.obs), dataset.n_source_rows, dataset.known[ROWS]
     sizes = {"n": n, "a": n_source, "i": MAX_IDS}
     _validate_arrays(replace(saved, dataset=rows), sizes, "its map")
-    _expect(len(rows.source_names or rows.kept) == n_source, "its names")
-    _expect(rows.prepared is None or rows.prepared.X.shape[1] > 0, "its recipe")
+    _raise_unless(len(rows.source_names or rows.kept) == n_source, "its names")
+    _raise_unless(rows.prepared is None or rows.prepared.X.shape[1] > 0, "its recipe")
     figures = (*rows.left_out.values(), *rows.quality.values())
-    _expect(all(x.shape == (n_source,) for x in figures), "its rows left out")
+    _raise_unless(all(x.shape == (n_source,) for x in figures), "its rows left out")
     sparse = () if rows.sparse_X is None else rows.sparse_X.data
-    _expect(bool(np.isfinite(sparse).all()), "its numbers")
-    _expect((saved.clusters.n_clusters or 0) >= 0, "its clusters")
+    _raise_unless(bool(np.isfinite(sparse).all()), "its numbers")
+    _raise_unless((saved.clusters.n_clusters or 0) >= 0, "its clusters")
     _validate_names(saved.clusters)
     for added in dataset.added.values():
         examples = [row for each in added.examples.values() for row in each]
-        _expect(all(0 <= row < n_source for row in examples), "its examples")
+        _raise_unless(all(0 <= row < n_source for row in examples), "its examples")
     for moment in (saved, *saved.timeline.marks):
         _validate_moment(moment)
 
@@ -100,7 +102,7 @@ def _validate_map(saved: SavedMap) -> None:
 def _validate_names(clusters: ClusterState) -> None:
     """Raise DamageError unless all statements are known, and name known groups."""
     names, edits = clusters.names, (*clusters.done, *clusters.undone)
-    _expect(0 <= clusters.n_statements < MAX_IDS, "its annotation")
+    _raise_unless(0 <= clusters.n_statements < MAX_IDS, "its annotation")
     for own, ids in ((names.own, names.ids), *((x.own, x.ids) for x in edits)):
         used = set(np.flatnonzero(np.bincount(own.numbers)).tolist()) - {UNSAID}
         is_right = used <= own.keys.keys() and all(0 < n < MAX_IDS for n in own.keys)
@@ -108,7 +110,7 @@ def _validate_names(clusters: ClusterState) -> None:
         is_right &= all(key == group.key for key, group in own.groups.items())
         is_right &= len(set(ids.values())) == len(ids)
         is_right &= all(0 <= number < MAX_IDS for number in ids.values())
-        _expect(is_right, "its annotation")
+        _raise_unless(is_right, "its annotation")
 
 
 def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
@@ -122,7 +124,7 @@ def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
     """
     if isinstance(value, LandmarkMerge):
         n = len(value.tree.leader)
-        _expect(value.graph.shape == (n, n), f"{where}.graph")
+        _raise_unless(value.graph.shape == (n, n), f"{where}.graph")
         _validate_arrays(value.tree, {**sizes, "l": n}, f"{where}.tree")
     elif isinstance(value, tuple) and value and is_dataclass(value[0]):
         for number, part in enumerate(value):
@@ -134,17 +136,17 @@ def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
             array, label = getattr(value, name), f"{where}.{name}"
             if array is None:
                 continue
-            _expect(array.ndim == len(letters), label)
+            _raise_unless(array.ndim == len(letters), label)
             for letter, size in zip(letters, array.shape, strict=True):
-                _expect(lengths.setdefault(letter, size) == size, label)
+                _raise_unless(lengths.setdefault(letter, size) == size, label)
             if name in FINITE:
-                _expect(bool(np.isfinite(array).all()), label)
+                _raise_unless(bool(np.isfinite(array).all()), label)
             if name in NOT_NEGATIVE:
-                _expect(bool((array >= 0).all()), label)
+                _raise_unless(bool((array >= 0).all()), label)
             if array.size and name in BOUNDS.get(kind, {}):
                 low, below = BOUNDS[kind][name]
                 is_within = low <= array.min() and array.max() < lengths[below]
-                _expect(bool(is_within), label)
+                _raise_unless(bool(is_within), label)
         for part in fields(value):
             _validate_arrays(getattr(value, part.name), sizes, f"{where}.{part.name}")
 
@@ -171,23 +173,25 @@ def _validate_moment(moment: Moment) -> None:
         ) from error
     except DataError as error:
         raise DamageError(str(error)) from error
-    _expect(record is None or snapshot is not None, "its run")
-    _expect(snapshot is None or snapshot.embedding.shape[1] in (1, 2, 3), "its layout")
+    _raise_unless(record is None or snapshot is not None, "its run")
+    _raise_unless(
+        snapshot is None or snapshot.embedding.shape[1] in (1, 2, 3), "its layout"
+    )
     if record is not None and (warm := record.warm_start) is not None:
         is_right = record.is_branch and warm.iterations_left >= 0
         is_right &= warm.embedding.shape[1] == record.settings.n_components
-        _expect(is_right, "its branch")
+        _raise_unless(is_right, "its branch")
     if merging is not None:
         tree, n = merging.tree, 0 if snapshot is None else len(snapshot.landmarks)
         is_right = len(tree.born) == n and tree.born.min(initial=0) >= 0
-        _expect(is_right and tree.born.max(initial=0) <= n, "its merged clusters")
+        _raise_unless(is_right and tree.born.max(initial=0) <= n, "its merged clusters")
         # Up the tree one arrives: a leader was there before those that it leads.
         led = tree.born > 1
         arrives = bool((tree.born[tree.leader[led]] < tree.born[led]).all())
-        _expect(arrives, "its merged clusters")
+        _raise_unless(arrives, "its merged clusters")
 
 
-def _expect(is_true: bool, expected: str) -> None:
-    """Raise DamageError unless ``is_true``; ``expected`` names what is damaged."""
-    if not is_true:
-        raise DamageError(expected)
+def _raise_unless(is_sound: bool, part: str) -> None:
+    """Raise DamageError unless a part of the file is sound; ``part`` names it."""
+    if not is_sound:
+        raise DamageError(part)

@@ -157,7 +157,7 @@ def _decode_json(
         Raises ValueError: the array is of another type of numbers, or the matrix is
         invalid.
         """
-        if (element := _array_element_type(expected)) is not None:
+        if (element := _find_element_type(expected)) is not None:
             values = array(msgspec.convert(item, dict[str, str])["array"])
             if element is not Any and not np.issubdtype(values.dtype, element):
                 raise ValueError(
@@ -264,7 +264,7 @@ def _is_plain(kind: pa.DataType) -> bool:
     return any(check(kind) for check in checks)
 
 
-def _array_element_type(kind: Any) -> Any:
+def _find_element_type(kind: Any) -> Any:
     """Return the type of the elements of an array type; None for any other type."""
     # NDArray is another writing of np.ndarray, and since numpy 2.5 a name of its own.
     if get_origin(kind) is NDArray:

@@ -78,7 +78,7 @@ def read_obs_and_identity(path: Path, known: Identity) -> tuple[pd.DataFrame, Id
         return obs.set_axis(obs.index.astype(str)), found
 
 
-def identity_of_map(saved: SavedMap) -> Identity:
+def make_identity_of_map(saved: SavedMap) -> Identity:
     """Return the identity of a map's rows in the .h5ad file that holds the map.
 
     The rows are identified by their names, their features and, with a layout, their

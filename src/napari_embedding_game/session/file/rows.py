@@ -161,7 +161,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
         stored["columns"] = dataset.var_names
     if (for_h5ad or is_stored) and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
-    options, result = dataset.read_options, _stored_recipe_result(dataset)
+    options, result = dataset.read_options, _collect_recipe_result(dataset)
     tissue = dataset.source_tissue
     if tissue is not None and not is_stored:
         tissue = replace(tissue, images={})
@@ -389,7 +389,7 @@ def read_saved_data(
                 results.append(result)
                 found = _select_saved_rows(result, rows)
                 present = result.dataset.source_obs_names
-                why = _changed_rows_text(rows, present)
+                why = _describe_changed_rows(rows, present)
             if found is not None:
                 break
     if found is None:
@@ -415,7 +415,7 @@ def read_saved_data(
     return replace(found, dataset=match)
 
 
-def _changed_rows_text(rows: StoredRows, present: pd.Index) -> str:
+def _describe_changed_rows(rows: StoredRows, present: pd.Index) -> str:
     """Return in brackets how the rows of a source have changed: number or names.
 
     ``present``: names of the rows now. "" if neither has changed.
@@ -514,7 +514,7 @@ def _find_source_path(rows: StoredRows, folder: Path) -> Path:
     )
 
 
-def _stored_recipe_result(dataset: Dataset) -> RecipeResult | None:
+def _collect_recipe_result(dataset: Dataset) -> RecipeResult | None:
     """Return the result of a dataset's recipe or Harmony to be stored.
 
     None where there is none, where the recipe was of more rows than the dataset has, or

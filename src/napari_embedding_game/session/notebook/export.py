@@ -31,7 +31,7 @@ from napari_embedding_game.data.export.result import installed_versions
 from napari_embedding_game.data.identity import absolute_row_sums
 from napari_embedding_game.data.palette import cluster_colors, to_hex_colors
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.session.clusters.annotation import unique_name
+from napari_embedding_game.session.clusters.annotation import make_unique_name
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import (
     SavedMap,
@@ -40,8 +40,8 @@ from napari_embedding_game.session.file.saved_map import (
 )
 from napari_embedding_game.session.notebook.methods import (
     NOTHING_PLAYED,
-    clusters_text,
-    methods_text,
+    compose_methods_text,
+    describe_clustering,
 )
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import validate_event_order
@@ -136,7 +136,7 @@ def write_code(
         raise DataError(saved.dataset.missing_reason)
     files: dict[Path, Callable[[Path], object]]
     if path.suffix.lower() == METHODS:
-        text = methods_text(saved) + "\n"
+        text = compose_methods_text(saved) + "\n"
         files = {path: lambda target: target.write_text(text, encoding="utf-8")}
     elif path.suffix.lower() == NOTEBOOK:
         files = _Notebook(saved, path, is_shared).files
@@ -172,9 +172,9 @@ class _Notebook:
         names = pd.Index(make_names_unique(self.dataset.source_obs_names))
         taken = {*self.dataset.obs, *self.dataset.profile_names}
         default = "map_cluster" if "cluster" in taken else "cluster"
-        self.column = unique_name(default, taken)
-        index = names[self.dataset.kept].rename(unique_name("name", taken))
-        sums = unique_name("row_sum", taken)
+        self.column = make_unique_name(default, taken)
+        index = names[self.dataset.kept].rename(make_unique_name("name", taken))
+        sums = make_unique_name("row_sum", taken)
         columns = {
             self.column: self.clustering.names_by_point,
             sums: absolute_row_sums(self.dataset.expression.values),
@@ -203,9 +203,9 @@ class _Notebook:
         self._add_clusters()
         if self.dataset.profile_names:
             for number, compared in enumerate(saved.comparisons, 1):
-                column = unique_name(f"comparison {number}", {*self.rows})
+                column = make_unique_name(f"comparison {number}", {*self.rows})
                 self._add_comparison(compared, column)
-        methods = methods_text(saved)
+        methods = compose_methods_text(saved)
         self._add_text("## Methods, for a paper\n\n{methods}", methods=methods)
 
     def _add_text(
@@ -318,7 +318,7 @@ class _Notebook:
             extra["stop_at"] = record.n_iter
         extra["random_state"] = record.settings.random_state
         options = {"use_rep": FEATURES, **self._find_second_space(record)}
-        options |= {**non_default_parameters(record), **extra}
+        options |= {**find_non_default_parameters(record), **extra}
         self._add_text("## Map: {title}", title=title)
         self._add_code(_format_call("tl.embedding_game", "adata", **options))
 
@@ -364,7 +364,7 @@ class _Notebook:
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
         noted = [(one.name, one.note) for one in shown if one.note]
         notes = [f"- **{escape_markdown(x)}**: {escape_markdown(y)}" for x, y in noted]
-        how = clusters_text(self.saved.clusters, self.snapshot)
+        how = describe_clustering(self.saved.clusters, self.snapshot)
         listed = "\n".join(["", "", *notes] if notes else [])
         self._add_text(CLUSTERS, {"notes": listed}, how=how, sizes=sizes)
         labels = snapshot.labels
@@ -417,7 +417,7 @@ class _Notebook:
         self._add_code(code)
 
 
-def non_default_parameters(record: RunRecord) -> dict[str, Any]:
+def find_non_default_parameters(record: RunRecord) -> dict[str, Any]:
     """Return the estimator's parameters of a run that differ from their defaults.
 
     The seed is left out, and so is an affinity that is the method's own.

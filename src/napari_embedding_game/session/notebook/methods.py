@@ -95,7 +95,7 @@ _OF_SAMPLES = {
 """Tests of samples, by whether the values are logarithms of expression."""
 
 
-def methods_text(saved: SavedMap) -> str:
+def compose_methods_text(saved: SavedMap) -> str:
     """Return a methods paragraph on a map, followed by the list of references.
 
     Only references that the paragraph cites are listed, in its order.
@@ -108,7 +108,7 @@ def methods_text(saved: SavedMap) -> str:
         *_iter_data_sentences(saved.dataset),
         *_iter_run_sentences(saved, saved.record),
     ]
-    sentences.append(clusters_text(saved.clusters, saved.snapshot))
+    sentences.append(describe_clustering(saved.clusters, saved.snapshot))
     text = " ".join(
         [
             *sentences,
@@ -141,26 +141,26 @@ def _iter_data_sentences(dataset: Dataset) -> Iterator[str]:
         columns = f"{n_columns:,} column{'s' * (n_columns != 1)}"
         yield f"The map shows {rows} ({space}, {columns})."
         if mixed is not None:
-            yield _harmony_sentence(mixed)
+            yield _describe_harmony(mixed)
         return
     used, rare = recipe.get("cells_used", n), rare_gene_text(recipe["min_cells"])
     yield (
         f"Raw counts of {used:,}{'' if used == n_all else f' of {n_all:,}'} cells of "
         f"{dataset.name} were prepared with scanpy {recipe['scanpy']} "
-        f"(Wolf et al. 2018; Zheng et al. 2017): {_excluded_cells_text(recipe)}, and "
-        f"genes in {rare} ({recipe['genes_left_out']:,}) were "
+        f"(Wolf et al. 2018; Zheng et al. 2017): {_describe_excluded_cells(recipe)}, "
+        f"and genes in {rare} ({recipe['genes_left_out']:,}) were "
         f"left out, counts were normalised to {recipe['target_sum']:,.10g} per cell "
         f"and ln(1 + x) was taken, the {recipe['genes_used']:,} most variable genes "
         f"were scaled to unit variance (at most {recipe['max_value']:g}), and "
         f"{recipe['components']} principal components were computed."
     )
     if recipe.get("batch_key") is not None:
-        yield _harmony_sentence(recipe)
+        yield _describe_harmony(recipe)
     if n != used:
         yield f"The map shows {n:,} of these cells."
 
 
-def _harmony_sentence(noted: Mapping[str, Any]) -> str:
+def _describe_harmony(noted: Mapping[str, Any]) -> str:
     """Return a sentence on the batches that Harmony mixed. ``noted``: its record."""
     return (
         f'The levels of "{noted["batch_key"]}" were mixed in the components by Harmony '
@@ -168,7 +168,7 @@ def _harmony_sentence(noted: Mapping[str, Any]) -> str:
     )
 
 
-def _excluded_cells_text(recipe: Mapping[str, Any]) -> str:
+def _describe_excluded_cells(recipe: Mapping[str, Any]) -> str:
     """Return which cells the recipe left out, with their numbers.
 
     Limits of 0 are not told, except that of genes; doublets are, if they were removed.
@@ -226,7 +226,7 @@ def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
             f"near in this space and in {second if name == TISSUE else name}, whose "
             f"share is {settings.second_share:g}"
         )
-    parts.append(f"{_setting_words(settings.affinity)} edge weights")
+    parts.append(f"{_setting_to_words(settings.affinity)} edge weights")
     if settings.affinity == "entropic":
         parts.append(f"perplexity {settings.perplexity:g}")
     if method.takes_repulsion:
@@ -234,7 +234,7 @@ def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         parts.append(f"{len(snapshot.landmarks)} landmarks")
         approximation = settings.approximation or method.approximations[0]
         if approximation != "landmarks":
-            parts.append(f"repulsion by {_setting_words(approximation)}")
+            parts.append(f"repulsion by {_setting_to_words(approximation)}")
         of_game = f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
         is_lambda = has_lambda(settings.method)
         parts.append(of_game if is_lambda else f"repulsion x {repulsion:g}")
@@ -242,7 +242,7 @@ def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
             parts.append(f"large picture {settings.large_picture:g}")
     if not record.is_branch:
         cited = " (Tucker)" if settings.init in _OF_FENCHEL else ""
-        parts.append(f"{_setting_words(settings.init)} start{cited}")
+        parts.append(f"{_setting_to_words(settings.init)} start{cited}")
     parts.append(f"seed {settings.random_state}")
     d = {1: "one", 2: "two", 3: "three"}[settings.n_components]
     yield (
@@ -290,12 +290,12 @@ def _name_with_citation(method: str) -> str:
     return f"{name} {_OF_METHODS.get(method, f'({others})')}"
 
 
-def _setting_words(name: str) -> str:
+def _setting_to_words(name: str) -> str:
     """Return a value of a setting in words: "lle" as "LLE", "a_b" as "a b"."""
     return _WORDS.get(name, name.replace("_", " "))
 
 
-def clusters_text(state: ClusterState, snapshot: Snapshot) -> str:
+def describe_clustering(state: ClusterState, snapshot: Snapshot) -> str:
     """Return a sentence on how the clusters were made, and on annotated groups.
 
     If there are as many clusters as landmarks with points, the sentence says that each

@@ -158,7 +158,7 @@ def suggest_label(reference: ReferenceMap) -> str | None:
     return next(iter([*kinds, *clusters, *by_person]), None)
 
 
-def confidence_text(found: PredictedLabels, reference: ReferenceMap) -> str:
+def describe_confidence(found: PredictedLabels, reference: ReferenceMap) -> str:
     """Return sentences on the share of clear labels, and on cells unlike the reference.
 
     A label is clear with at least ``SURE`` of the votes.  Unlike are the cells that

@@ -99,11 +99,11 @@ def to_reference_map(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     """
     obsm_key = f"X_{KEY}"
     if KEY not in adata.uns or obsm_key not in adata.obsm:
-        return _reference_of_other_program(adata, name, path)
+        return _make_reference_of_other_program(adata, name, path)
     noted = adata.uns[KEY]
     parameters = {k: restore_parameter(v) for k, v in noted["parameters"].items()}
     space, notes = _find_searched_space(adata, parameters, noted, name)
-    dataset, symbols = _read_cells(adata, name, space), _symbols_by_gene_id(adata)
+    dataset, symbols = _read_cells(adata, name, space), _find_symbols_by_gene_id(adata)
     embedding = np.asarray(adata.obsm[obsm_key], np.float32)
     on_map = np.asarray(np.isfinite(embedding).all(axis=1))[dataset.kept]
     if not on_map.all():
@@ -119,7 +119,7 @@ def to_reference_map(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
         projection = _find_projection(adata, str(mixed.get("space", space)), name)
     landmarks = np.asarray(noted["landmarks"], np.float32)
     fitted = _rebuild_fitted_map(dataset.X, embedding, landmarks, parameters)
-    notes = (*notes, *_batch_notes(space, noted))
+    notes = (*notes, *_note_mixed_batches(space, noted))
     return ReferenceMap(name, dataset, fitted, projection, symbols, notes, path)
 
 
@@ -132,7 +132,7 @@ def _read_cells(adata: AnnData, name: str, space: str | None = None) -> Dataset:
     return from_anndata(adata, name, options, by_ids=True)
 
 
-def _symbols_by_gene_id(adata: AnnData) -> dict[str, str]:
+def _find_symbols_by_gene_id(adata: AnnData) -> dict[str, str]:
     """Return the gene symbols of an AnnData and its raw, by their index.
 
     Where both have a gene, the symbol is that of the AnnData itself.
@@ -190,7 +190,9 @@ def _rebuild_fitted_map(
     return make_fitted_map(X, graph, edges, settings, embedding, landmarks)
 
 
-def _reference_of_other_program(adata: AnnData, name: str, path: str) -> ReferenceMap:
+def _make_reference_of_other_program(
+    adata: AnnData, name: str, path: str
+) -> ReferenceMap:
     """Return the reference of an AnnData with a map by another program.
 
     The map is ``X_umap``, else the first one in ``obsm``.  Cells without a position are
@@ -220,7 +222,7 @@ def _reference_of_other_program(adata: AnnData, name: str, path: str) -> Referen
     unit = float(np.linalg.norm(positions - origin) / np.linalg.norm(fitted.points))
     note = f"New cells are placed on {basis}, by those nearest in {dataset.space}."
     way = _find_projection(adata, dataset.space, name)
-    of_file = _symbols_by_gene_id(adata), (note,), path
+    of_file = _find_symbols_by_gene_id(adata), (note,), path
     return ReferenceMap(name, dataset, fitted, way, *of_file, basis, unit, origin)
 
 
@@ -285,7 +287,7 @@ def _find_projection(adata: AnnData, space: str, name: str) -> Projection | None
     It is known for the genes themselves as logarithms, and for PCA by scanpy.
     """
     if space in ("X", RAW):
-        return _identity_projection(
+        return _make_identity_projection(
             _read_cells(adata, name, space), read_log_base(adata)
         )
     is_pca = space in ("obsm['X_pca']", "obsm['X_pca_harmony']")
@@ -294,7 +296,7 @@ def _find_projection(adata: AnnData, space: str, name: str) -> Projection | None
     return None
 
 
-def _identity_projection(dataset: Dataset, base: Any) -> Projection | None:
+def _make_identity_projection(dataset: Dataset, base: Any) -> Projection | None:
     """Return the projection of genes to themselves, for a map of their logarithms.
 
     ``base``: of the logarithms, which the projection converts to natural ones. None
@@ -311,7 +313,7 @@ def _identity_projection(dataset: Dataset, base: Any) -> Projection | None:
     return Projection(dataset.var_names, unit * mean, std, eye, -mean, target_sum)
 
 
-def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
+def _note_mixed_batches(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a note if Harmony mixed batches of the reference, else ().
 
     ``space``: of the map, which may name Harmony. ``noted``: record of the map in

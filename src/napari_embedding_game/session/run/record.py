@@ -106,7 +106,7 @@ def make_record(run: GameRun, snapshot: Snapshot) -> RunRecord:
     )
 
 
-def flat_parameters(
+def flatten_parameters(
     played: RunRecord, snapshot: Snapshot, space: str
 ) -> dict[str, Any]:
     """Return the settings at the end of a run, by name, with facts about the run.

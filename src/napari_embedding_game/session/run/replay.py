@@ -24,7 +24,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.run import engine
-from napari_embedding_game.session.run.record import RunRecord, flat_parameters
+from napari_embedding_game.session.run.record import RunRecord, flatten_parameters
 
 
 def replay_frames(
@@ -130,7 +130,7 @@ def replay_to_result(
     """
     edges, layout = prepare_replay(X, record, second_X)
     *_, last = iter_replay_frames(edges, layout, record)
-    facts = {**flat_parameters(record, last, ""), **where, "n_clusters": n_clusters}
+    facts = {**flatten_parameters(record, last, ""), **where, "n_clusters": n_clusters}
     if n_clusters is None:
         return EmbeddingResult(last, facts)
     edges = edges.of_share(record.last_settings.second_share)

@@ -160,7 +160,7 @@ class GameRun:
                 graph, X, self.settings, self.warm_start, second_X
             )
 
-    def edges_of(self, settings: Settings) -> Any:
+    def find_edges(self, settings: Settings) -> Any:
         """Return the edges by which settings play the game; None before they exist."""
         edges = self.edges
         return None if edges is None else edges.of_share(settings.second_share)
@@ -204,7 +204,7 @@ class GameRun:
             yield Progress(
                 stage=PLAYING if is_game(self.settings) else MOVING,
                 snapshot=snapshot,
-                seconds_left=clock.seconds_left(snapshot),
+                seconds_left=clock.estimate_seconds_left(snapshot),
                 merging=regroup.update(snapshot),
             )
             self._wait_for_turn(snapshot, clock)
@@ -225,7 +225,7 @@ class GameRun:
         with self._turn:
             self._turn.wait_for(
                 lambda: self.stopped or self.paused,
-                timeout=clock.seconds_ahead(snapshot),
+                timeout=clock.compute_seconds_ahead(snapshot),
             )
             held = not self._can_continue(snapshot)
             self._turn.wait_for(lambda: self._can_continue(snapshot))
@@ -270,7 +270,7 @@ class _MergeUpdater:
         if snapshot.finished or is_due or n_landmarks != self._n_landmarks:
             self._labels, self._n_landmarks = snapshot.labels, n_landmarks
             steered, run = self._run.played.steered, self._run
-            edges = run.edges_of(steered[-1][1] if steered else run.settings)
+            edges = run.find_edges(steered[-1][1] if steered else run.settings)
             with COMPUTING:
                 self._merging = run.engine.merge_landmarks(
                     edges, snapshot.labels, n_landmarks, self._merging
@@ -299,7 +299,7 @@ class Clock:
         self._begun, self._first = time.monotonic(), snapshot.iteration
         self._halves = ((0.0, 0), (0.0, 0))
 
-    def seconds_ahead(self, snapshot: Snapshot) -> float:
+    def compute_seconds_ahead(self, snapshot: Snapshot) -> float:
         """Return the seconds by which the game is ahead of its pace, at least 0.
 
         The first call starts the clock and sets the pace for good; a first schedule of
@@ -312,7 +312,7 @@ class Clock:
         passed, done = self._measure_elapsed(snapshot)
         return max(0.0, self._each * done - passed)
 
-    def seconds_left(self, snapshot: Snapshot) -> float | None:
+    def estimate_seconds_left(self, snapshot: Snapshot) -> float | None:
         """Estimate the seconds left from at least the last half of what was played.
 
         A call may also note the time of ``snapshot``: it does so whenever the

@@ -18,7 +18,7 @@ from napari_embedding_game.core.settings import (
     resolve_repulsion,
 )
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.settings import repulsion_range
+from napari_embedding_game.session.settings import find_repulsion_range
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.settings_form import (
     AUTOMATICALLY,
@@ -161,7 +161,7 @@ class MethodControls(Listener):
 
     def _set_repulsion(self, repulsion: float) -> None:
         """Set the repulsion, clamped to the range of the method."""
-        low, high = repulsion_range(self._settings.method)
+        low, high = find_repulsion_range(self._settings.method)
         self._settings.repulsion = min(max(repulsion, low), high)
 
     # Views
@@ -195,7 +195,7 @@ class MethodControls(Listener):
 
         The range is that of the method; the slider shows the decimal logarithm.
         """
-        low, high = repulsion_range(self._settings.method)
+        low, high = find_repulsion_range(self._settings.method)
         repulsion = resolve_repulsion(self._settings.value)
         with self.repulsion.changed.blocked(), self.repulsion_slider.changed.blocked():
             self.repulsion.native.setDecimals(max(0, -math.floor(math.log10(low))))

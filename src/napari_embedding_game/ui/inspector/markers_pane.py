@@ -22,10 +22,10 @@ from napari_embedding_game.session.file.saved_map import ShownComparison
 from napari_embedding_game.session.groups import (
     REST,
     Against,
-    comparison_masks,
+    find_compared_points,
+    make_comparison_title,
     offer_comparisons,
     sample_columns,
-    title_comparison,
 )
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import replace_gene_word
@@ -276,9 +276,9 @@ class MarkersPane(Listener):
     def _make_comparison(self) -> ShownComparison:
         """Return the chosen comparison with its title, points and test."""
         against = self._chosen_comparison
-        inside, outside = comparison_masks(self._session, against)
+        inside, outside = find_compared_points(self._session, against)
         return ShownComparison(
-            title=title_comparison(self._session, against),
+            title=make_comparison_title(self._session, against),
             inside=inside,
             outside=outside,
             **self.test.value,

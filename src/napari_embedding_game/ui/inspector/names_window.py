@@ -19,7 +19,7 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.data.cell_types import OWN_TABLE
 from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.palette import cluster_colors, to_hex_colors
-from napari_embedding_game.session.clusters.annotation import unique_name
+from napari_embedding_game.session.clusters.annotation import make_unique_name
 from napari_embedding_game.session.name_suggestions import (
     NameSuggestions,
     Suggestion,
@@ -211,7 +211,7 @@ class NamesWindow(QWidget):
         found = self.find_suggestion(cluster)
         if found is not None and found.best is not None:
             taken = {one.name for one in clusters.clusters if one.id != cluster_id}
-            name = unique_name(found.best.name, taken)
+            name = make_unique_name(found.best.name, taken)
             self._rename(cluster_id, name, clusters.clustering)
 
     # Inside

@@ -349,7 +349,7 @@ class ReadingTask(QObject):
             previous, had_map = session.dataset, session.snapshot is not None
             shown = None if layers.current is None else layers.current.labels
             is_same = is_again or (linked is not None and linked.labels is shown)
-            names = maps.carry_clusters(loaded.dataset) if is_same else None
+            names = maps.transfer_clusters(loaded.dataset) if is_same else None
             self.store.start_last_autosave()
             session.load(loaded.dataset)
             if names is not None:

@@ -11,9 +11,9 @@ from napari_embedding_game.data.export.plots import PlatePlot
 from napari_embedding_game.data.wells import FORMATS, Well, smallest_plate_format
 from napari_embedding_game.session.plates import (
     Plate,
+    describe_well,
     find_plates,
     list_well_columns,
-    well_text,
 )
 from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, ask_and_save_plot
 from napari_embedding_game.ui.map_widget import MapTool
@@ -118,13 +118,13 @@ class PlateWidget(MapTool):
         names = [by_id[c].title for c in chosen[:MAX_NAMED]]
         named = ", ".join(names) + (" …" if len(chosen) > MAX_NAMED else "")
         figures = [
-            one.selected_shares(points) if is_share else one.point_counts()
+            one.compute_selected_shares(points) if is_share else one.point_counts()
             for one in plates
         ]
         # All plates have the same scale, so that they can be compared.
         highest = float(np.nanmax(np.concatenate(figures), initial=0.0)) or 1.0
         self.texts = {
-            well: well_text(dataset, plate, well, self._columns)
+            well: describe_well(dataset, plate, well, self._columns)
             + (f"\n{share_text(share)} in {named}" if is_share and len(rows) else "")
             for (well, rows), share in zip(
                 plate.wells.items(), figures[number], strict=True

@@ -14,7 +14,7 @@ from napari_embedding_game.data.prediction import PredictedLabels, with_predicte
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.reference.labels import (
     PlacedCells,
-    confidence_text,
+    describe_confidence,
     load_reference,
     place_cells,
     predict_labels,
@@ -183,7 +183,7 @@ class ReferenceWidget(MapTool):
         It is a warning from a share of ``MUCH_UNLIKE`` cells unlike the reference on.
         """
         role = "warning" if predicted.unlike.mean() > MUCH_UNLIKE else "note"
-        parts = [confidence_text(predicted, self._reference), more, *notes]
+        parts = [describe_confidence(predicted, self._reference), more, *notes]
         self.state.show_text(" ".join(filter(None, parts)), role)
 
     # Background jobs

@@ -334,7 +334,9 @@ class TeachWidget(MapTool):
             last = self._learned
             names = [*examples]
             return (
-                KNOWN if last is None else learned_classes.accuracy_text(last[0], names)
+                KNOWN
+                if last is None
+                else learned_classes.describe_accuracy(last[0], names)
             )
         name = min(examples, key=lambda name: len(examples[name]))
         n, more = len(examples[name]), f"; {ENOUGH} of each class teach more"
