@@ -14,8 +14,8 @@ from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import ACTIVE_STATES
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.canvas import label_layout
-from napari_embedding_game.ui.canvas.frame import Frame, extent_without_outliers
-from napari_embedding_game.ui.canvas.layers import world_point_size
+from napari_embedding_game.ui.canvas.frame import Frame, find_extent_without_outliers
+from napari_embedding_game.ui.canvas.layers import compute_world_point_size
 from napari_embedding_game.ui.canvas.projection import CanvasProjection
 from napari_embedding_game.ui.controls.timeline import render_thumbnail
 from napari_embedding_game.ui.game_dock import PLOTS, SELECTION
@@ -245,14 +245,14 @@ def test_what_the_window_computes_is_as_approved(approve, dataset):
     def tell(name, value):
         lines.append(f"{name}: {describe(value)}")
 
-    tell("groups", label_layout.groups_and_their_rows(groups))
-    _, rows_by_group = label_layout.groups_and_their_rows(groups)
-    tell("centers", label_layout.centers_and_radii(y, rows_by_group))
+    tell("groups", label_layout.find_rows_by_group(groups))
+    _, rows_by_group = label_layout.find_rows_by_group(groups)
+    tell("centers", label_layout.compute_centers_and_radii(y, rows_by_group))
     radii, halves = np.array([1.0, 12, 20, 60, 200]), np.full(5, 10.0)
     tell("offsets", label_layout.label_offsets(radii, halves))
     places = np.array([[0.0, 0], [8, 3], [100, 5], [104, 90], [0, 0]])
     sizes = np.column_stack([halves, 3 * halves])
-    zooms = label_layout.zooms_without_overlap(places, sizes)
+    zooms = label_layout.find_zooms_without_overlap(places, sizes)
     tell("zooms", zooms)
     tell("opacities", label_layout.label_opacities(np.array([0, 0.5, 0.9, 1, 4])))
     colors = np.column_stack([y, y])
@@ -268,7 +268,7 @@ def test_what_the_window_computes_is_as_approved(approve, dataset):
     above = np.arange(len(many[0])) % 7 == 0
     dense = paint_density(*many, pixels, (8, 10), above=above)
     tell("density above", dense.view(np.uint8))
-    tell("extent", extent_without_outliers(np.append(y[:, 0], [30, -20])))
+    tell("extent", find_extent_without_outliers(np.append(y[:, 0], [30, -20])))
     frame = Frame([np.array([[0, 0], [100.0, 50]])], 2)
     for number, factor in enumerate((1.0, 3.0, 1.0, 0.2)):
         frame.follow_extent(factor * y, is_immediate=number == 3)
@@ -290,22 +290,25 @@ def test_what_the_window_computes_is_as_approved(approve, dataset):
         tell(f"{name} pixels", seen)
         tell(f"{name} back", projection.position_at_pixel(seen[0], at[0]))
         tell(f"{name} inside", projection.contains(seen).astype(int))
-        tell(f"{name} size", projection.pixels_per_unit_at(at[:4]))
+        tell(f"{name} size", projection.compute_pixels_per_unit(at[:4]))
         tell(f"{name} scale", projection.pixels_per_unit)
     numbers_ = np.append(np.arange(50.0), [np.nan, np.inf, 900])
     for limits in (None, (3.0, 20.0)):
         tell("numbers", coloring.color_by_values(numbers_, limits))
         tell("changes", coloring.color_by_changes(numbers_[:51] - 9, limits))
     tell("choices", coloring.list_color_choices(dataset))
-    tell("levels", coloring.informative_metadata_columns(dataset))
+    tell("levels", coloring.find_informative_columns(dataset))
     tell("composition", coloring.composition_columns(dataset))
     for choice in ("kind", "donor", "counts", "x", "a"):
         tell(choice, coloring.color_by_column_or_feature(choice, dataset))
     for values in ([], [3.0], [0.0, 0, 0, 5], [-2.0, np.nan, 8]):
-        limits = coloring.percentile_limits(np.array(values, float))
-        tell(f"limits of {values}", (limits, coloring.value_extent(np.array(values))))
+        limits = coloring.compute_percentile_limits(np.array(values, float))
+        tell(
+            f"limits of {values}",
+            (limits, coloring.compute_value_extent(np.array(values))),
+        )
     thumbnail = render_thumbnail(y, QColor("#112233"), QColor("#ffeedd"))
     tell("thumbnail", qimage_to_array(thumbnail))
     for n in (1, 100, 2_638, 70_000, 10**6, 10**7):
-        tell(f"size of {n}", world_point_size(n))
+        tell(f"size of {n}", compute_world_point_size(n))
     approve("computed", lines)

@@ -26,8 +26,8 @@ def choose(person, cluster):
     """Click the row of a cluster."""
     person.dock.tabs.setCurrentIndex(MAP)
     table = person.dock.cluster_pane.table
-    person.wait(lambda: bool(table.rows_with_keys([cluster])), "the row")
-    index = table.model().index(table.rows_with_keys([cluster])[0], 0)
+    person.wait(lambda: bool(table.find_rows_with_keys([cluster])), "the row")
+    index = table.model().index(table.find_rows_with_keys([cluster])[0], 0)
     table.scrollTo(index)
     QTest.mouseClick(table.viewport(), LEFT, pos=table.visualRect(index).center())
     person.wait(lambda: person.session.selection.clusters == (cluster,), "the click")

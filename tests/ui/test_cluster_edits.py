@@ -32,7 +32,7 @@ def names(session):
 
 def test_a_double_click_renames(qtbot, played, session):
     table = played.clusters.table
-    (row,) = table.rows_with_keys([2])
+    (row,) = table.find_rows_with_keys([2])
     place = table.visualRect(table.model().index(row, 0)).center()
     QTest.mouseClick(table.viewport(), LEFT, pos=place)
     assert session.selection.clusters == (2,)
@@ -51,7 +51,7 @@ def test_a_double_click_renames(qtbot, played, session):
     assert table.keys[0] != first
     assert session.clusters.clustering.by_id[first].name == "first"
     qtbot.waitUntil(
-        lambda: table.item(*table.rows_with_keys([first]), 0).toolTip() == "first"
+        lambda: table.item(*table.find_rows_with_keys([first]), 0).toolTip() == "first"
     )
     table.show_frame(table.frame[:2])  # which has its size at once
     assert table.height() == table.sizeHint().height()

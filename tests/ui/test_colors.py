@@ -28,7 +28,7 @@ from napari_embedding_game.ui.style.coloring import (
     color_by_column_or_feature,
     color_points,
     composition_columns,
-    informative_metadata_columns,
+    find_informative_columns,
     list_color_choices,
 )
 from napari_embedding_game.ui.style.legend import LegendView
@@ -43,7 +43,7 @@ def test_what_can_colour_names_before_numbers(dataset):
     listed = list_color_choices(dataset)
     assert listed == [*BUILT_IN, "barcode", "kind", "counts"]
     assert list_color_choices(None) == list(BUILT_IN)
-    assert informative_metadata_columns(dataset) == ["barcode", "kind", "counts"]
+    assert find_informative_columns(dataset) == ["barcode", "kind", "counts"]
     numbers = np.random.default_rng(0).random((40, 3))
     table = pd.DataFrame(numbers, columns=["area", "intensity", "roundness"])
     table["kind"] = ["B", "T"] * 20

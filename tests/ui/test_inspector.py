@@ -129,7 +129,7 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     assert view.model().rowCount() == 10
     assert inspector.details.title.text() == "Cluster 0"
     session.selection.select_points(report.sampled[[4]])  # as a click in the image does
-    assert view.selected_keys() == [report.sampled[4]]
+    assert view.list_selected_keys() == [report.sampled[4]]
     other = int(np.flatnonzero(session.clusters.labels == 1)[0])
     session.selection.select_points(np.array([other]))
     qtbot.waitUntil(lambda: column(view) == [f"text {other}"])
@@ -166,7 +166,9 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     assert view.count() == 9
     inspector.details.refresh()  # which keeps the cluster
     assert view.count() == 9
-    assert [i.row() for i in view.selectedIndexes()] == view.indices_of_rows([picked])
+    assert [i.row() for i in view.selectedIndexes()] == view.find_indices_of_rows(
+        [picked]
+    )
     place = view.visualRect(view.model().index(4, 0)).center()
     QTest.mouseClick(view.viewport(), LEFT, CONTROL, place)
     assert set(session.selection.rows) == {picked, view.rows[4]}

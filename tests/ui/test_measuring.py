@@ -61,7 +61,7 @@ def tick(panel, text):
 def ticked(panel):
     return [
         image.name
-        for image in panel.layers_with_ticked_images(panel.labels_choice.value).images
+        for image in panel.collect_ticked_images(panel.labels_choice.value).images
     ]
 
 

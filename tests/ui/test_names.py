@@ -11,8 +11,8 @@ from qtpy.QtTest import QTest
 from napari_embedding_game.ui.canvas.names import UNSELECTED_OPACITY
 from napari_embedding_game.ui.style.halo_text import (
     ON_DARK,
+    measure_half_size,
     paint_text_with_halo,
-    text_half_size,
 )
 from worlds import names_read
 
@@ -66,7 +66,7 @@ def test_a_name_has_room_for_its_letters_and_their_halo(qtbot):
             [(y, x) for y in range(100) for x in range(300) if picture.pixel(x, y)]
         )
         away = np.abs(inked + 0.5 - [50, 150]).max(axis=0)
-        room = np.array(text_half_size(text, is_bold))
+        room = np.array(measure_half_size(text, is_bold))
         assert (away < room).all()
         assert (room < away + 8).all()  # and hardly more
 

@@ -8,7 +8,7 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.session.tracks import find_tracks
-from napari_embedding_game.ui.canvas.track_paths import arrow_corners
+from napari_embedding_game.ui.canvas.track_paths import compute_arrow_corners
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.images.object_features import SELECTED
 from napari_embedding_game.ui.style.coloring import list_color_choices
@@ -177,18 +177,18 @@ def paths_are_painted(dock, viewer, session, rows):
     assert (np.diff(ends, axis=1) == 1).all()  # to the right
     assert paths._ends[:, 0, 0].tolist() == [*range(N_FRAMES - 1)]
     line = np.array([[[0.0, 0.0], [70.0, 0.0]], [[70.0, 0.0], [70.0, 9.0]]])
-    tips = arrow_corners(line)
+    tips = compute_arrow_corners(line)
     assert tips[:, 0].tolist() == [[40.0, 0.0], [70.0, 9.5]]
 
 
 def the_present_frame_is_ringed(dock, viewer, session, times):
     for frame in (2, 7):
         viewer.dims.set_point(0, frame)
-        rows = dock.track_paths.present_rows()
+        rows = dock.track_paths.find_present_rows()
         assert rows.tolist() == np.flatnonzero(times == frame).tolist()
     cells = viewer.layers["cells"]
     cells.visible = False
-    assert not len(dock.track_paths.present_rows())
+    assert not len(dock.track_paths.find_present_rows())
     cells.visible = True
 
 
@@ -225,7 +225,7 @@ def a_table_lists_tracks(qtbot, viewer, dock, from_menu, session):
     (widget,) = (x for x in dock.workspace.docks if isinstance(x, TracksWidget))
     qtbot.waitUntil(lambda: widget.table.rowCount() == N_OBJECTS - 1)
     assert [widget.table.item(i, 0).text() for i in range(3)] == ["5", "10", "15"]
-    assert widget.table.selected_keys() == [3]  # track 20 is selected
+    assert widget.table.list_selected_keys() == [3]  # track 20 is selected
     widget.table.selectRow(0)
     assert set(session.dataset.obs["label"].iloc[session.selection.rows]) == {1}
     QTest.mouseClick(widget.add_button, LEFT)
@@ -272,4 +272,4 @@ def test_tracks_of_a_table_are_followed_without_a_layer(
     assert sorted(chosen["frame"]) == [*range(8)]
     steps = session.dataset.obs["frame"].to_numpy()[dock.track_paths._steps]
     assert (np.diff(steps, axis=1) == 1).all()
-    assert not len(dock.track_paths.present_rows())  # there is no movie
+    assert not len(dock.track_paths.find_present_rows())  # there is no movie

@@ -17,7 +17,7 @@ from napari_embedding_game.ui.close_watcher import CloseWatcher
 from napari_embedding_game.ui.compat import find_main_window, unwrap_viewer
 from napari_embedding_game.ui.connections import Listener, disconnect_all
 from napari_embedding_game.ui.style.form_widgets import TextLabel
-from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.style.theme import find_theme_colors
 from napari_embedding_game.ui.workspace import Workspace, get_workspace
 
 CLOSED_MS = 2_000
@@ -66,7 +66,7 @@ class MapWidget(Listener):
         A child that needs more than the style sheet has a method ``set_theme``, which
         is called with the colours.
         """
-        colors = theme_colors(self._viewer.theme)
+        colors = find_theme_colors(self._viewer.theme)
         self.setStyleSheet(colors.style_sheet(get_settings().appearance.font_size))
         self.ensurePolished()  # the new font is set
         for part in self.findChildren(QWidget):

@@ -42,7 +42,9 @@ EASE = 0.3
 """Share of the way to a smaller extent that the frame goes with each snapshot."""
 
 
-def extent_without_outliers(values: NDArray[np.floating]) -> tuple[float, float, float]:
+def find_extent_without_outliers(
+    values: NDArray[np.floating],
+) -> tuple[float, float, float]:
     """Return the lowest and highest of values (N,) without outliers, and the minimum.
 
     Outliers lie more than ``MARGIN`` times the range between the quantiles ``TAIL`` and
@@ -140,7 +142,7 @@ class Frame:
         signs = _SIGNS[-positions.shape[1] :]
         pairs = zip(signs.astype(np.float32), positions.T[::-1], strict=True)
         low, high, first = np.array(
-            [extent_without_outliers(s * x) for s, x in pairs]
+            [find_extent_without_outliers(s * x) for s, x in pairs]
         ).T
         center = (low + high) / 2
         half = max(float((high - low).max()) / 2, MIN_HALF)

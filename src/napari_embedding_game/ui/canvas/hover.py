@@ -29,7 +29,7 @@ from napari_embedding_game.ui.style.coloring import (
     composition_columns,
 )
 from napari_embedding_game.ui.style.layouts import escape_tooltip
-from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.style.theme import find_theme_colors
 from napari_embedding_game.ui.tasks.worker import JobRunner
 
 REST_MS, NEXT_MS = 180, 40
@@ -136,17 +136,17 @@ class HoverTooltip(QObject):
         canvas, dataset = self._overlay.canvas, self._session.dataset
         if self.row is None or canvas is None or dataset is None:
             return
-        facts = self._row_facts(dataset, self.row)
-        dim = theme_colors(self._viewer.theme).dim.name()
+        facts = self._collect_row_facts(dataset, self.row)
+        dim = find_theme_colors(self._viewer.theme).dim.name()
         points = self._layers.points
         color = (
             "" if points is None else to_hex_colors(points.face_color[[self.row]])[0]
         )
-        text = row_details_html(facts, color, self._image, dim)
+        text = format_row_details(facts, color, self._image, dim)
         position = canvas.mapToGlobal(QPoint(*self._pixel.round().astype(int).tolist()))
         QToolTip.showText(position, text, canvas, canvas.rect(), STAYS_MS)
 
-    def _row_facts(self, dataset: Dataset, row: int) -> RowDetails:
+    def _collect_row_facts(self, dataset: Dataset, row: int) -> RowDetails:
         """Return the facts of a row of the dataset, with its name and its cluster.
 
         Facts are the colour variable, isolation of an outlier, composition columns, and
@@ -173,7 +173,7 @@ class HoverTooltip(QObject):
         return describe_row(dataset, row, cluster, names, measured)
 
 
-def row_details_html(
+def format_row_details(
     facts: RowDetails, color: str, image: QImage | None, dim: str
 ) -> str:
     """Return the HTML of a tooltip with facts of a row, its text and its picture.
@@ -192,7 +192,7 @@ def row_details_html(
     picture = (
         ""
         if image is None
-        else f"<td width={PICTURE_SIDE + 10}>{_image_tag(image)}</td>"
+        else f"<td width={PICTURE_SIDE + 10}>{_make_image_tag(image)}</td>"
     )
     width = f" width={MAX_WIDTH}" if facts.text else ""
     text = f"<p>{escape(facts.text)}</p>" if facts.text else ""
@@ -214,7 +214,7 @@ def _make_row_picture(
     )
 
 
-def _image_tag(image: QImage) -> str:
+def _make_image_tag(image: QImage) -> str:
     """Return an HTML tag that holds a picture as PNG."""
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)

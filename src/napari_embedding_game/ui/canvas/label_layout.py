@@ -18,7 +18,7 @@ FADE_ZOOM = 1.25
 """A name is opaque from the zoom at which it has room times this factor."""
 
 
-def groups_and_their_rows(
+def find_rows_by_group(
     groups: NDArray[np.integer],
 ) -> tuple[list[int], list[NDArray[np.intp]]]:
     """Return the distinct groups in ascending order, and row indices of each group.
@@ -39,7 +39,7 @@ def groups_and_their_rows(
     return present[n_negative:], rows_by_group[n_negative:]
 
 
-def centers_and_radii(
+def compute_centers_and_radii(
     embedding: NDArray[np.floating], rows_by_group: Sequence[NDArray[np.intp]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return centers (m, d) and radii (m,) of m groups of rows of an embedding (N, d).
@@ -73,7 +73,7 @@ def label_offsets(
     return above
 
 
-def zooms_without_overlap(
+def find_zooms_without_overlap(
     positions: NDArray[np.floating], half_sizes: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return for each name the zoom factor (m,) from which on the name has room.
@@ -100,8 +100,8 @@ def zooms_without_overlap(
 def label_opacities(zooms: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the opacities (m,) of names from 0, without room, to 1.
 
-    ``zooms`` (m,) are those of :func:`zooms_without_overlap`: from factor 1 on a name
-    has opacity 0, up to 1 / ``FADE_ZOOM`` it has 1, and it fades between the two.
+    ``zooms`` (m,) are those of :func:`find_zooms_without_overlap`: from factor 1 on a
+    name has opacity 0, up to 1 / ``FADE_ZOOM`` it has 1, and it fades between the two.
     """
     with np.errstate(divide="ignore"):
         return np.clip(-np.log(zooms) / np.log(FADE_ZOOM), 0.0, 1.0)

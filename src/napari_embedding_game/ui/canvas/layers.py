@@ -39,7 +39,10 @@ from napari_embedding_game.ui.canvas.projection import (
 from napari_embedding_game.ui.compat import refresh_layer
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import MAP_KEY, finest_pixels
-from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
+from napari_embedding_game.ui.style.theme import (
+    is_canvas_light,
+    list_canvas_color_events,
+)
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 COMPARED, REFERENCE = "compared maps", "cells of the reference"
@@ -106,7 +109,7 @@ class MapLayers:
         hear, layers = self._connections.connect, viewer.layers.events
         hear(self._on_layer_removed, layers.removed)
         hear(self._watch_other_units, layers.inserted, layers.removed)
-        hear(self._update_landmark_colors, *canvas_color_events(viewer))
+        hear(self._update_landmark_colors, *list_canvas_color_events(viewer))
         self._canvas_size = viewer.canvas.size
         hear(self.zoom_out_to_keep_map, viewer.canvas.events.size)
 
@@ -133,11 +136,11 @@ class MapLayers:
     def _update_units(self, event: object = None) -> None:
         """Give the map's layers the units that all other layers share, if any."""
         for layer in self._map_layers():
-            units = self._world_units(layer.ndim)
+            units = self._find_world_units(layer.ndim)
             if units is not None and layer in self._layer_list:
                 layer.units = units
 
-    def _world_units(self, n_axes: int) -> tuple[Any, ...] | None:
+    def _find_world_units(self, n_axes: int) -> tuple[Any, ...] | None:
         """Return the units of the last ``n_axes`` axes of the other layers.
 
         Axes that the other layers lack have the unit of their last axis.  None where
@@ -225,12 +228,12 @@ class MapLayers:
             if not all(np.isfinite(players).all() for players in positions):
                 return False
             self._snapshot, self._corners = snapshot, corners
-            embedding = self._displayed_coordinates(snapshot.embedding)
+            embedding = self._to_displayed_coordinates(snapshot.embedding)
             if follows_extent or not self.frame.is_fitted:
                 seen = (
                     embedding
                     if corners is None
-                    else self._displayed_coordinates(corners)
+                    else self._to_displayed_coordinates(corners)
                 )
                 is_immediate = is_immediate or snapshot.finished or corners is not None
                 self.frame.follow_extent(seen, is_immediate=is_immediate)
@@ -339,7 +342,7 @@ class MapLayers:
         They are (row, column), or (depth, row, column) in space: coordinates of the
         points' layer in the order of its displayed axes.
         """
-        return self.frame.to_world(self._displayed_coordinates(positions))
+        return self.frame.to_world(self._to_displayed_coordinates(positions))
 
     @property
     def is_shown_in_3d(self) -> bool:
@@ -375,9 +378,9 @@ class MapLayers:
         if not (is_in_canvas_box and is_beside) or self._viewer.canvas.grid.enabled:
             return bool(is_in_canvas_box)
         margin = GAP / 2 * self.frame.side
-        box = self._box_corners() + np.array([[-margin], [margin]], np.float32)
+        box = self._compute_box_corners() + np.array([[-margin], [margin]], np.float32)
         ends = layer.data.min(axis=0), layer.data.max(axis=0)
-        pixels = self._box_corner_pixels(np.vstack([box, *ends]))
+        pixels = self._compute_box_corner_pixels(np.vstack([box, *ends]))
         if np.isnan(pixels).any():  # the eye is in the box
             return True
         low, high = pixels.min(axis=0), pixels.max(axis=0)
@@ -391,7 +394,7 @@ class MapLayers:
         before, self._canvas_size = self._canvas_size, self._viewer.canvas.size
         if self.projection() is None or self._viewer.canvas.grid.enabled:
             return
-        pixels = self._box_corner_pixels(self._box_corners())
+        pixels = self._compute_box_corner_pixels(self._compute_box_corners())
         then, now = np.array([before[::-1], self._canvas_size[::-1]])  # x and y
         reach = np.abs(pixels - now / 2).max(axis=0)  # NaN behind the camera
         if (reach <= then / 2 + 1).all() and (reach > now / 2).any():
@@ -415,7 +418,8 @@ class MapLayers:
         are not displayed are taken, too.  None where the pixel shows no part of the
         plane.
         """
-        projection, near = self.projection(), self._displayed_coordinates(same_depth_as)
+        projection = self.projection()
+        near = self._to_displayed_coordinates(same_depth_as)
         position = (
             None if projection is None else projection.position_at_pixel(pixel, near)
         )
@@ -469,12 +473,12 @@ class MapLayers:
         ]
         is_shown = self._visibility[1]
         is_met = is_shown and any(
-            map(self.frame.overlaps_box, self._displayed_extents(beside))
+            map(self.frame.overlaps_box, self._compute_displayed_extents(beside))
         )
         if self.points is None or not (is_turned or is_met or is_forced):
             return self.points is not None and self.points.ndim != self._n_axes
         make_frame = Frame if is_shown else Frame.inside
-        self.frame = make_frame(self._displayed_extents(), self.points.ndim)
+        self.frame = make_frame(self._compute_displayed_extents(), self.points.ndim)
         self._snapshot = None
         if self.landmarks is not None:
             self.landmarks.size[:] = self.frame.unit * LANDMARK_SIZE
@@ -494,7 +498,7 @@ class MapLayers:
         if projection.view_direction is not None:  # napari itself fits a map in space
             self._viewer.reset_view(reset_camera_angle=False)
             return
-        extents = [self.frame.corners, *self._displayed_extents()]
+        extents = [self.frame.corners, *self._compute_displayed_extents()]
         corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
         low, high = corners.min(axis=0), corners.max(axis=0)
         width, height = projection.canvas_box[2:]
@@ -512,7 +516,9 @@ class MapLayers:
                 if self.landmarks is not None:
                     self._layer_list.remove(self.landmarks)
 
-    def _box_corner_pixels(self, ends: NDArray[np.floating]) -> NDArray[np.float64]:
+    def _compute_box_corner_pixels(
+        self, ends: NDArray[np.floating]
+    ) -> NDArray[np.float64]:
         """Return the pixels (2^d, 2) of the corners of a box around points (m, d).
 
         The points have the coordinates of the map's layer.
@@ -546,7 +552,7 @@ class MapLayers:
             return list(range(n_axes))
         return displayed_axes(self._viewer.dims, n_axes, n_axes)
 
-    def _displayed_coordinates(
+    def _to_displayed_coordinates(
         self, positions: NDArray[np.floating]
     ) -> NDArray[np.floating]:
         """Return the displayed coordinates (..., 2 or 3) of positions (..., d).
@@ -563,7 +569,7 @@ class MapLayers:
     @property
     def _world_point_size(self) -> float:
         """Diameter of an unmagnified point in world units."""
-        return self.frame.unit * world_point_size(self._n_points)
+        return self.frame.unit * compute_world_point_size(self._n_points)
 
     def _set_displayed_dimensions(self, n_components: int) -> None:
         """Let napari display three axes for a map in space, and two after it.
@@ -580,7 +586,7 @@ class MapLayers:
         dims = self._viewer.dims
         return [axis - dims.ndim for axis in dims.order][-2:]
 
-    def _displayed_extents(
+    def _compute_displayed_extents(
         self, layers: Sequence[Layer] | None = None
     ) -> list[NDArray[np.floating]]:
         """Return the extents (2, 2) of layers along the displayed axes.
@@ -604,7 +610,7 @@ class MapLayers:
         own = self._map_layers()
         return [x for x in self._layer_list if not any(x is layer for layer in own)]
 
-    def _box_corners(self) -> NDArray[np.float32]:
+    def _compute_box_corners(self) -> NDArray[np.float32]:
         """Return first and last corner (2, d) of the box in the layers' coordinates."""
         axes, half = self._layer_axes, self.frame.side / 2
         corners = np.empty((2, len(axes)), np.float32)
@@ -621,13 +627,13 @@ class MapLayers:
         self.remove_layers()
         self._displayed_axes, self._snapshot = self._find_displayed_axes(), None
         n_axes = self._n_axes
-        self.frame = Frame(self._displayed_extents(), n_axes)
+        self.frame = Frame(self._compute_displayed_extents(), n_axes)
         # The positions span the box, so that the camera shows all of it.  In column
         # order napari finds their extents quickly.
-        corners = np.resize(self._box_corners(), (n_points, n_axes))
+        corners = np.resize(self._compute_box_corners(), (n_points, n_axes))
         positions = np.asfortranarray(corners)
         layer, self._n_points = make_points_layer(positions), n_points
-        layer.units = self._world_units(n_axes)
+        layer.units = self._find_world_units(n_axes)
         picture = MapPicture(self._viewer, layer, self._points_colored)
         self._pictures[POINTS_NAME] = picture
         layer.events.data.connect(self._on_points_edited)
@@ -646,7 +652,7 @@ class MapLayers:
         It is hidden beside blank points, and while landmarks are not to be shown.
         """
         layer = Points(
-            np.tile(self._box_corners().mean(axis=0), (n_landmarks, 1)),
+            np.tile(self._compute_box_corners().mean(axis=0), (n_landmarks, 1)),
             name=LANDMARKS_NAME,
             metadata={MAP_KEY: True},
             size=self.frame.unit * LANDMARK_SIZE,
@@ -709,7 +715,7 @@ class MapLayers:
                 self._points_removed(name)
 
 
-def world_point_size(n_points: int) -> float:
+def compute_world_point_size(n_points: int) -> float:
     """Return the diameter of one of n points on a map of 1,000 world units.
 
     2,638 points have a diameter of 8, and 70,000 points form no blob.  Millions of

@@ -16,8 +16,8 @@ from napari_embedding_game.ui.style.halo_text import (
     ON_DARK,
     ON_LIGHT,
     elide_text,
+    measure_half_size,
     paint_text_with_halo,
-    text_half_size,
 )
 
 HAND_ON_DARK, HAND_ON_LIGHT = QColor(94, 214, 240), QColor(0, 92, 122)
@@ -61,9 +61,9 @@ def _add_caption_painter(
         for (title, detail), (x, y) in each:
             if np.isfinite(x + y):
                 text = f"{title} · {detail}" if detail else title
-                is_short = not detail or 2 * text_half_size(text, True)[1] <= width
+                is_short = not detail or 2 * measure_half_size(text, True)[1] <= width
                 lines = [(text, True)] if is_short else [(title, True), (detail, False)]
-                height = 2 * text_half_size(title, True)[0]
+                height = 2 * measure_half_size(title, True)[0]
                 room = height * len(lines)
                 # The caption is above its panel, or on it where the canvas ends.
                 top = max(y - room, min(projection.canvas_box[1], y + room))
@@ -100,12 +100,12 @@ def add_hand_mark_painter(overlay: MapOverlay) -> None:
         for hold in forces.holds:
             marked = hold.rows[:: max(1, len(hold.rows) // MAX_HELD)]
             square = QRectF(-HELD / 2, -HELD / 2, HELD, HELD)
-            pixels = _visible_pixels(projection, snapshot.embedding[marked])
+            pixels = _find_visible_pixels(projection, snapshot.embedding[marked])
             painter.drawRects([square.translated(pixel) for pixel in pixels])
         pins = [h.place for h in forces.landmarks if h.is_pinned]
         for spring in forces.springs:
             middle = snapshot.embedding[spring.rows].mean(axis=0, dtype=float)
-            ends = _visible_pixels(projection, middle) + _visible_pixels(
+            ends = _find_visible_pixels(projection, middle) + _find_visible_pixels(
                 projection, spring.place
             )
             painter.setPen(QPen(color, LINE, Qt.PenStyle.DotLine))
@@ -118,7 +118,7 @@ def add_hand_mark_painter(overlay: MapOverlay) -> None:
         painter.setPen(QPen(color, LINE))
         painter.setBrush(color)
         for pin in pins:
-            for pixel in _visible_pixels(projection, pin):
+            for pixel in _find_visible_pixels(projection, pin):
                 head = pixel + QPointF(STEM / 3, -STEM)
                 painter.drawLine(pixel, head)
                 painter.drawEllipse(head, PIN, PIN)
@@ -130,7 +130,9 @@ def add_hand_mark_painter(overlay: MapOverlay) -> None:
     update_painter()
 
 
-def _visible_pixels(projection: CanvasProjection, positions: object) -> list[QPointF]:
+def _find_visible_pixels(
+    projection: CanvasProjection, positions: object
+) -> list[QPointF]:
     """Return the pixels of positions (n, d) or (d,) that are in front of the camera."""
     pixels = projection.to_pixels(np.atleast_2d(np.asarray(positions)))
     return [QPointF(x, y) for x, y in pixels.tolist() if np.isfinite(x + y)]

@@ -188,7 +188,7 @@ class MapMouse(QObject):
         Escape or another dataset cancels the line.  A lasso of up to 3 corners is a
         click.  The map is not rendered meanwhile, and the camera stays.
         """
-        is_brush, mode = tool == "brush", _selection_mode(event, tool)
+        is_brush, mode = tool == "brush", _choose_selection_mode(event, tool)
         line = self._overlay.line = [_event_pixel(event)]
         # A running game or other data may change both during the gesture.
         pixels, dataset = self._point_pixels_on_maps(), self._session.dataset
@@ -332,7 +332,7 @@ class MapMouse(QObject):
     def _find_object_or_track_row(self, event: Any) -> int | None:
         """Return the row whose object, or else whose track, is at a mouse event."""
         objects = find_visible_objects(self._viewer, self._session, self._linked)
-        row = None if objects is None else objects.row_at_event(event)
+        row = None if objects is None else objects.find_row_at_event(event)
         if row is not None:
             return row
         return find_track_row_at_pixel(self._viewer, self._linked, _event_pixel(event))
@@ -452,9 +452,9 @@ class MapMouse(QObject):
             canvas.setCursor(Qt.CursorShape.ArrowCursor if shape is None else shape)
 
     def _handle_at(self, pixel: Pixel) -> Handle | None:
-        return self._landmark_handle_at(pixel) or self._name_at(pixel)
+        return self._make_landmark_handle(pixel) or self._name_at(pixel)
 
-    def _landmark_handle_at(self, pixel: Pixel) -> Handle | None:
+    def _make_landmark_handle(self, pixel: Pixel) -> Handle | None:
         """Return a handle of the landmark at a pixel, or None.
 
         It is the nearest landmark within ``LANDMARK_REACH`` pixels, in space the
@@ -515,7 +515,7 @@ def _event_pixel(event: Any) -> Pixel:
     return np.array(event.pos[:2], dtype=float)
 
 
-def _selection_mode(event: Any, tool: Tool) -> Mode:
+def _choose_selection_mode(event: Any, tool: Tool) -> Mode:
     """Return how the points in a line change the selection, by tool and keys.
 
     Ctrl adds with the lasso, and removes with the brush; Shift adds with the brush.

@@ -17,11 +17,11 @@ from napari_embedding_game.session.session import RESTING_STATES, Session
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.handles import Handle, make_game_handle
 from napari_embedding_game.ui.canvas.label_layout import (
-    centers_and_radii,
-    groups_and_their_rows,
+    compute_centers_and_radii,
+    find_rows_by_group,
+    find_zooms_without_overlap,
     label_offsets,
     label_opacities,
-    zooms_without_overlap,
 )
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import CanvasProjection
@@ -30,9 +30,9 @@ from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.halo_text import (
     ON_DARK,
     ON_LIGHT,
+    find_text_points,
+    measure_half_size,
     paint_text_with_halo,
-    text_half_size,
-    text_points,
 )
 
 MAX_NUMBERED = 40
@@ -121,7 +121,7 @@ class MapNames(QObject):
         session, look = self._session, self._session.look
         view, is_read = session.view, self._is_map_readable()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
-        of = *of, view.painted_snapshot, view.panels, is_read, text_points()
+        of = *of, view.painted_snapshot, view.panels, is_read, find_text_points()
         of = *of, view.tissue if self._is_in_tissue else None
         if not are_same_objects(of, self._source):
             self._source = of
@@ -140,9 +140,11 @@ class MapNames(QObject):
         """
         names, selection = self.names, self._session.selection
         pixels = projection.to_pixels(names.positions)
-        zooms = projection.pixels_per_unit_at(names.positions)
+        zooms = projection.compute_pixels_per_unit(names.positions)
         is_ahead, opacities = np.isfinite(pixels).all(axis=1), np.zeros(len(pixels))
-        room = zooms_without_overlap(pixels[is_ahead, ::-1], names.half_sizes[is_ahead])
+        room = find_zooms_without_overlap(
+            pixels[is_ahead, ::-1], names.half_sizes[is_ahead]
+        )
         opacities[is_ahead] = label_opacities(room)
         if not selection.is_empty:
             chosen = set(selection.clusters) or set(
@@ -246,7 +248,7 @@ class MapNames(QObject):
         view = self._session.view
         layout = view.tissue if self._is_in_tissue else view.layout
         clusters, labels = (
-            clusters_with_shown_names(self._session),
+            find_clusters_with_shown_names(self._session),
             self._session.clusters.labels,
         )
         if layout is None or not clusters:
@@ -260,12 +262,14 @@ class MapNames(QObject):
         groups = label_indices([c.id for c in clusters], labels)
         is_left_out = (groups < 0) | ~np.isfinite(seen[:, 0])
         groups = np.where(is_left_out, -1, groups * n_maps + panels)
-        present, parts = groups_and_their_rows(groups)
+        present, parts = find_rows_by_group(groups)
         named = tuple(clusters[group // n_maps] for group in present)
         texts = tuple(map(shorten_name, named))
         pairs = zip(texts, named, strict=True)
-        half_sizes = np.array([text_half_size(text, c.is_named) for text, c in pairs])
-        centers, radii = centers_and_radii(seen, parts)
+        half_sizes = np.array(
+            [measure_half_size(text, c.is_named) for text, c in pairs]
+        )
+        centers, radii = compute_centers_and_radii(seen, parts)
         panels = np.array(present) % n_maps
         names = PlacedNames(named, texts, centers, radii, half_sizes, panels)
         if self._is_in_tissue:
@@ -288,7 +292,7 @@ class MapNames(QObject):
             )
 
 
-def clusters_with_shown_names(session: Session) -> tuple[Cluster, ...]:
+def find_clusters_with_shown_names(session: Session) -> tuple[Cluster, ...]:
     """Return the clusters whose names the map shows, the most important first.
 
     Given names come before numbers, and large clusters before small clusters.  Numbers
@@ -303,19 +307,17 @@ def clusters_with_shown_names(session: Session) -> tuple[Cluster, ...]:
     return tuple(sorted(clusters, key=lambda c: (not c.is_named, -c.size)))
 
 
-def names_for_figure(session: Session) -> list[NamedPosition]:
+def list_names_for_figure(session: Session) -> list[NamedPosition]:
     """Return pairs of name and position (d,) for a figure of the map without panels.
 
     Names are those that the map shows, shortened, at the centers of their clusters, the
     most important first.  The list is empty without a snapshot or without shown names.
     """
-    clusters, labels = clusters_with_shown_names(session), session.clusters.labels
+    clusters, labels = find_clusters_with_shown_names(session), session.clusters.labels
     if session.snapshot is None or not clusters:
         return []
-    present, parts = groups_and_their_rows(
-        label_indices([c.id for c in clusters], labels)
-    )
-    centers, _ = centers_and_radii(session.snapshot.embedding, parts)
+    present, parts = find_rows_by_group(label_indices([c.id for c in clusters], labels))
+    centers, _ = compute_centers_and_radii(session.snapshot.embedding, parts)
     texts = [shorten_name(clusters[number]) for number in present]
     return list(zip(texts, centers, strict=True))
 

@@ -35,7 +35,10 @@ from napari_embedding_game.ui.compat import (
     show_status_as_plain_text,
 )
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
+from napari_embedding_game.ui.style.theme import (
+    is_canvas_light,
+    list_canvas_color_events,
+)
 
 PaintFunction = Callable[[QPainter, CanvasProjection], None]
 """Paints over the map or the tissue, given its projection."""
@@ -106,7 +109,7 @@ class MapOverlay(QWidget):
         """Connections of the overlay and its painters."""
         viewer, hear = scene.viewer, self.connections.connect
         hear(self.refresh, scene.map_rendered, *view_change_events(viewer))
-        hear(self.refresh, *canvas_color_events(viewer))
+        hear(self.refresh, *list_canvas_color_events(viewer))
         hear(self.refresh, get_settings().appearance.events.font_size)
         self.connections.add_cleanup(self._remove_from_canvas)
 

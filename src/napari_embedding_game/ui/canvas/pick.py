@@ -66,7 +66,7 @@ def find_row_at_pixel(
     )
     if len(sizes) != len(positions):  # panels repeat the same points
         sizes = np.resize(sizes, len(positions))
-    row, distance, is_on = _row_at_pixel(
+    row, distance, is_on = _pick_row_and_distance(
         as_readonly_array(positions),
         projection.matrix,
         np.zeros(3) if projection.view_direction is None else projection.view_direction,
@@ -81,17 +81,17 @@ def find_row_at_pixel(
 
 
 def compile_pick_loop() -> None:
-    """Compile :func:`_row_at_pixel`, or load it from numba's cache."""
+    """Compile :func:`_pick_row_and_distance`, or load it from numba's cache."""
     zeros = np.zeros(3)
     positions, size = (
         as_readonly_array(np.zeros((1, 2))),
         as_readonly_array([0.0], np.float64),
     )
-    _row_at_pixel(positions, np.eye(3), zeros, True, zeros[:2], size, 1.0, 1.0)
+    _pick_row_and_distance(positions, np.eye(3), zeros, True, zeros[:2], size, 1.0, 1.0)
 
 
 @njit(nogil=True, cache=True)
-def _row_at_pixel(
+def _pick_row_and_distance(
     positions,
     matrix,
     view_direction,

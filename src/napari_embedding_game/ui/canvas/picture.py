@@ -115,7 +115,9 @@ class PaintedImage(NamedTuple):
     pixel_size: NDArray[np.float64]
     """(2,) width and height of a pixel there, in units of the map."""
 
-    def image_matrix(self, projection: CanvasProjection) -> NDArray[np.float64] | None:
+    def compute_image_matrix(
+        self, projection: CanvasProjection
+    ) -> NDArray[np.float64] | None:
         """Return the matrix (4, 4) that keeps the picture on the map, facing the eye.
 
         The matrix goes from pixels of the picture to the layer's coordinates, both in
@@ -126,7 +128,7 @@ class PaintedImage(NamedTuple):
         ends = [projection.position_at_pixel(here + step, middle) for step in np.eye(2)]
         if any(end is None for end in ends):
             return None
-        side = self.pixel_size * projection.pixels_per_unit_at(middle[None])
+        side = self.pixel_size * projection.compute_pixels_per_unit(middle[None])
         sides = (np.array(ends) - middle)[:, ::-1] * side[:, None]
         matrix = np.eye(4)
         matrix[[0, 1, 3], :n_axes] = *sides, middle[::-1] - self.middle_pixel @ sides
@@ -395,7 +397,7 @@ class MapPicture:
         """
         projection = layer_projection(self._viewer, self.layer)
         if projection is not None and self._painted is not None:
-            matrix = self._painted.image_matrix(projection)
+            matrix = self._painted.compute_image_matrix(projection)
             if matrix is not None:
                 self._image.transform.matrix = matrix
 
@@ -477,7 +479,7 @@ def paint_points(
     pixels = np.array([width / shape[1], height / shape[0]])
     middle = positions[:: 1 + len(positions) // CENTER_SAMPLE].mean(axis=0, dtype=float)
     begin = (projection.to_pixels(middle[None])[0] - [x, y]) / pixels
-    location = middle, begin, pixels / projection.pixels_per_unit_at(middle[None])
+    location = middle, begin, pixels / projection.compute_pixels_per_unit(middle[None])
     is_on_top, depth, lines = style.is_on_top, None, ((1.0, 0.0), (1.0, 0.0))
     if projection.view_direction is None:  # the painter scales rows and columns
         matrix = projection.matrix[:2] / projection.matrix[2, 2]

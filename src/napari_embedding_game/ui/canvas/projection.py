@@ -59,10 +59,10 @@ class CanvasProjection:
 
         Coordinates beyond the projection's axes are ignored; missing ones count as 0.
         """
-        seen = self._homogeneous_pixels(np.asarray(positions))
+        seen = self._to_homogeneous_pixels(np.asarray(positions))
         return seen[:, :2] / np.where(seen[:, 2:] > 0, seen[:, 2:], np.nan)
 
-    def _homogeneous_pixels(
+    def _to_homogeneous_pixels(
         self, positions: NDArray[np.floating]
     ) -> NDArray[np.float64]:
         """Return (x w, y w, w) of positions (n, d) as (n, 3); w is the depth."""
@@ -104,14 +104,16 @@ class CanvasProjection:
         low, size = np.reshape(self.canvas_box, (2, 2))
         return np.all((low <= pixels) & (pixels <= low + size), axis=-1)
 
-    def pixels_per_unit_at(
+    def compute_pixels_per_unit(
         self, positions: NDArray[np.floating]
     ) -> NDArray[np.float64]:
         """Return the least pixels per unit (n,) at positions (n, d), in any direction.
 
         In space the direction is across the line of sight.
         """
-        *pixels, depths = self._homogeneous_pixels(np.asarray(positions, dtype=float)).T
+        *pixels, depths = self._to_homogeneous_pixels(
+            np.asarray(positions, dtype=float)
+        ).T
         pixels_of_unit = self.matrix[:2, :-1] - (
             (np.array(pixels) / depths).T[..., None] * self.matrix[2, :-1]
         )
@@ -143,7 +145,8 @@ def layer_projection(
     (:func:`displayed_axes`).  With ``includes_slices`` a layer with more axes than
     displayed has the projection of its slice on show.
     """
-    box, n = _layer_canvas_box(viewer, layer), min(layer.ndim, viewer.dims.ndisplay)
+    box = _find_layer_canvas_box(viewer, layer)
+    n = min(layer.ndim, viewer.dims.ndisplay)
     if box is None or not layer.visible or (n < layer.ndim and not includes_slices):
         return None
     axes = displayed_axes(viewer.dims, layer.ndim, n)
@@ -153,7 +156,7 @@ def layer_projection(
     corners[:, axes] = np.eye(n + 1)[:, 1:]
     begin, *ends = (np.asarray(layer.data_to_world(c))[axes] for c in corners)
     step = np.column_stack([end - begin for end in ends])
-    matrix, view_direction = _camera_matrix_and_direction(viewer, box)
+    matrix, view_direction = _compute_camera_matrix_and_direction(viewer, box)
     if n == 2:
         return CanvasProjection(matrix[:, 1:], box).compose_affine(
             step, begin
@@ -178,7 +181,7 @@ def map_steps_right_and_up(viewer: Any) -> NDArray[np.float64]:
     """
     if viewer.dims.ndisplay == 2:
         return STRAIGHT
-    right, down, _ = _canvas_directions(viewer)
+    right, down, _ = _compute_canvas_directions(viewer)
     rows_go_down = np.array([1.0, -1.0, 1.0])  # while y goes up
     return np.stack([right, -down])[:, ::-1] * rows_go_down
 
@@ -197,7 +200,7 @@ def view_change_events(viewer: Any) -> tuple[Any, ...]:
     )
 
 
-def _camera_matrix_and_direction(
+def _compute_camera_matrix_and_direction(
     viewer: Any, box: CanvasBox
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the camera's matrix (3, 4), and its view direction (depth, row, column).
@@ -207,7 +210,7 @@ def _camera_matrix_and_direction(
     flat view.
     """
     camera, (x, y, width, height) = viewer.scene.camera, box
-    along = _canvas_directions(viewer)
+    along = _compute_canvas_directions(viewer)
     center = np.asarray(camera.center, dtype=float)
     matrix = np.column_stack([along, -along @ center])
     matrix[:2] *= camera.zoom
@@ -223,7 +226,7 @@ def _camera_matrix_and_direction(
     return matrix, along[2]
 
 
-def _canvas_directions(viewer: Any) -> NDArray[np.float64]:
+def _compute_canvas_directions(viewer: Any) -> NDArray[np.float64]:
     """Return the unit steps (depth, row, column) right, down and away from the eye.
 
     Shape (3, 3); in a flat view the step away from the eye is 0.
@@ -243,7 +246,7 @@ def _canvas_directions(viewer: Any) -> NDArray[np.float64]:
     )
 
 
-def _layer_canvas_box(viewer: Any, layer: Any) -> CanvasBox | None:
+def _find_layer_canvas_box(viewer: Any, layer: Any) -> CanvasBox | None:
     """Return the rectangle of the canvas in which a layer is rendered.
 
     It is the whole canvas without napari's grid.  None for a layer that is not in the

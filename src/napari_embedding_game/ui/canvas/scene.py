@@ -51,7 +51,10 @@ from napari_embedding_game.ui.style.coloring import (
     color_by_column_or_feature,
     color_points,
 )
-from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
+from napari_embedding_game.ui.style.theme import (
+    is_canvas_light,
+    list_canvas_color_events,
+)
 from napari_embedding_game.ui.workspace import Workspace
 
 SELECTED_MAGNIFICATION, MAX_MAGNIFIED = 1.4, 3.0
@@ -127,7 +130,9 @@ class MapScene(QObject):
         view, dims, hear = session.view, viewer.dims.events, self._connections.connect
         edits = session.columns_changed, session.clusters.changed
         hear(self.render_map, *edits, session.selection.changed)
-        hear(self.render_map, view.comparison_changed, *canvas_color_events(viewer))
+        hear(
+            self.render_map, view.comparison_changed, *list_canvas_color_events(viewer)
+        )
         layers = workspace.linked_layers
         hear(self._finish_map_soon, *edits, layers.changed, layers.rows_changed)
         hear(self._on_dataset_changed, session.dataset_changed)
@@ -303,7 +308,7 @@ class MapScene(QObject):
                 moved, style, follows_extent=False
             )
             self.map_rendered.emit()
-            self.neighbors_message.emit(neighbors_correction_text(correction))
+            self.neighbors_message.emit(describe_neighbors_correction(correction))
 
     def recolor(self) -> None:
         """Find the colours again, after the palette has changed, and render the map."""
@@ -604,7 +609,7 @@ class MapScene(QObject):
                 colors[above] = self.coloring.rgba[above]
                 sizes[above] = SELECTED_MAGNIFICATION
             if is_sized:
-                sizes = pressure_magnifications(snapshot.pressure)
+                sizes = compute_pressure_magnifications(snapshot.pressure)
             self._rendered_style = (
                 of,
                 PointStyle(np.asarray(colors, np.float32), sizes, above),
@@ -612,7 +617,7 @@ class MapScene(QObject):
         return self._rendered_style[1]
 
 
-def neighbors_correction_text(correction: Correction) -> str:
+def describe_neighbors_correction(correction: Correction) -> str:
     """Return a sentence on how many true neighbours moved in, and strangers out."""
     n_in, n_out = len(correction.moved_in), len(correction.moved_out)
     if not (n_in or n_out):
@@ -625,7 +630,9 @@ def neighbors_correction_text(correction: Correction) -> str:
     )
 
 
-def pressure_magnifications(pressure: NDArray[np.floating]) -> NDArray[np.float32]:
+def compute_pressure_magnifications(
+    pressure: NDArray[np.floating],
+) -> NDArray[np.float32]:
     """Return size factors (N,) from 1 at pressure 0 to ``MAX_MAGNIFIED``.
 
     The largest factor begins at the 95th percentile of positive pressures; without any

@@ -66,7 +66,7 @@ class TrackPaths(QObject):
         self._update_frames()
         self._update_paths()
 
-    def present_rows(self) -> NDArray[np.intp]:
+    def find_present_rows(self) -> NDArray[np.intp]:
         """Return the rows whose objects are in the frame on show.
 
         There are none without visible labels of a movie, or while time is displayed as
@@ -123,7 +123,7 @@ class TrackPaths(QObject):
 
     def _paint_frame(self, painter: QPainter, projection: CanvasProjection) -> None:
         """Paint discs in the colours of the present rows, with a ring around each."""
-        layout, rows = self._session.view.layout, self.present_rows()
+        layout, rows = self._session.view.layout, self.find_present_rows()
         colors = self._overlay.scene.coloring.rgba
         if layout is None or not len(rows) or rows.max() >= len(colors):
             return
@@ -197,11 +197,11 @@ class TrackPaths(QObject):
             painter.drawLines(lines)
         painter.setPen(QPen(edge, 1.0))
         painter.setBrush(QColor(*ink.getRgb()[:3]))
-        for tip in arrow_corners(ends).tolist():
+        for tip in compute_arrow_corners(ends).tolist():
             painter.drawPolygon(QPolygonF([QPointF(x, y) for x, y in tip]))
 
 
-def arrow_corners(ends: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_arrow_corners(ends: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the corners (a, 3, 2) of arrows in the middles of steps (k, 2, 2).
 
     There is one about every ``ARROW_STEP`` pixels of a path, and one at its end: the

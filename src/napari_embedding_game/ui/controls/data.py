@@ -183,16 +183,14 @@ class DataControls(QWidget):
                 return
         if layer is not None and table is not None:
             linked = (
-                self.measure_panel.layers_with_ticked_images(layer)
-                if is_labels
-                else None
+                self.measure_panel.collect_ticked_images(layer) if is_labels else None
             )
             labels = finest_pixels(layer) if is_labels else None
             self.reading.load(AnnDataSource(table, layer.name, labels), linked=linked)
         elif layer is None or MAP_KEY in layer.metadata or not features.shape[1]:
             self.trouble.show_text(NO_TABLE)
         elif is_labels:
-            source, linked = self.measure_panel.features_source_and_layers(layer)
+            source, linked = self.measure_panel.make_features_source_and_layers(layer)
             self.reading.load(source, linked=linked)
         else:
             self.reading.load(FeaturesSource(features.copy(), layer.name))

@@ -33,7 +33,7 @@ def misfit_reason(image: Image, labels: Labels) -> str:
     n, name = len(ours), labels.name
     theirs, (matrix, origin) = (
         np.array(finest_pixels(image).shape),
-        world_matrix_and_origin(image),
+        compute_world_matrix_and_origin(image),
     )
     theirs, units = theirs[:-1] if image.rgb else theirs, image.units
     if len(theirs) == n + 1 and not image.rgb:
@@ -46,7 +46,7 @@ def misfit_reason(image: Image, labels: Labels) -> str:
     if (theirs != ours).any():
         sizes = tuple(" × ".join(map(str, shape)) for shape in (theirs, ours))
         return f"has {sizes[0]} pixels, and '{name}' has {sizes[1]}"
-    our_matrix, our_origin = world_matrix_and_origin(labels)
+    our_matrix, our_origin = compute_world_matrix_and_origin(labels)
     pairs = zip(units, labels.units, strict=True)  # a pixel has any length
     lengths = [(1 * u).to(v).m if u.is_compatible_with(v) else 1 for u, v in pairs]
     matrix, origin = np.diag(lengths) @ matrix, lengths * origin
@@ -100,13 +100,13 @@ def pixel_size(labels: Labels) -> tuple[float, ...]:
     It is rounded to 7 digits, since positions far from the origin have fewer exact
     digits.
     """
-    matrix, _ = world_matrix_and_origin(labels)
+    matrix, _ = compute_world_matrix_and_origin(labels)
     return tuple(float(f"{x:.7g}") for x in np.linalg.norm(matrix, axis=0))
 
 
 def is_sheared(labels: Labels) -> bool:
     """Return whether a layer's transform shears its pixels noticeably."""
-    matrix, _ = world_matrix_and_origin(labels)
+    matrix, _ = compute_world_matrix_and_origin(labels)
     lengths = np.linalg.norm(matrix, axis=0)
     return bool(abs(np.linalg.det(matrix)) < 0.999 * lengths.prod())
 
@@ -119,7 +119,7 @@ def _name_words(name: str) -> set[str]:
     return set(re.findall(r"[a-z]+|\d+", _NOT_A_NAME.sub(" ", name.lower())))
 
 
-def world_matrix_and_origin(
+def compute_world_matrix_and_origin(
     layer: Layer,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return matrix (n, n) and origin (n,) from a layer's pixels to the world."""

@@ -41,7 +41,9 @@ def infer_first_axis(viewer: napari.Viewer, labels: Layer) -> FirstAxis | None:
     layers = [labels, *images]
     named = (_NAMES.get(layer.axis_labels[0].lower()) for layer in layers)
     axis = next(filter(None, named), None)
-    of_units = {_DIMENSIONS.get(_unit_dimension(layer.units[0])) for layer in layers}
+    of_units = {
+        _DIMENSIONS.get(_find_unit_dimension(layer.units[0])) for layer in layers
+    }
     is_tracked = any(isinstance(x, Tracks) and x.ndim == 3 for x in viewer.layers)
     if axis is not None:
         return axis
@@ -52,7 +54,7 @@ def infer_first_axis(viewer: napari.Viewer, labels: Layer) -> FirstAxis | None:
     return guess or ("z" if "z" in of_units else None)
 
 
-def _unit_dimension(unit: Any) -> str:
+def _find_unit_dimension(unit: Any) -> str:
     """Return the dimension of a unit, such as "[time]"; "" if it is composed."""
     dimensions = dict(unit.dimensionality)
     return next(iter(dimensions)) if list(dimensions.values()) == [1] else ""

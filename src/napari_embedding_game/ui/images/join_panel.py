@@ -10,9 +10,9 @@ from napari_embedding_game.data.images.join import Join, JoinRequest
 from napari_embedding_game.session.sources import FeaturesSource, FileSource
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
+    find_joined_labels_layer,
     finest_pixels,
-    joined_labels_layer,
-    selectable_labels_layers,
+    list_selectable_labels_layers,
 )
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox, form_layout
 from napari_embedding_game.ui.tasks.reading import ReadingTask
@@ -72,14 +72,14 @@ class JoinPanel(LayerPanel):
         """
         read = self._reading.shown_read_result
         is_table = read is not None and isinstance(read.source, TABLES)
-        layers = selectable_labels_layers(self._viewer) if is_table else []
+        layers = list_selectable_labels_layers(self._viewer) if is_table else []
         self.setVisible(bool(layers))
         if not layers:  # keep no reference to a layer
             self.layer_choice.set_choices([(NO_LAYER, None)])
             return
         join, request = self._join, self._join.request
         is_about = bool(join.sentences or join.refusal)
-        linked = joined_labels_layer(self._viewer, join) if is_about else None
+        linked = find_joined_labels_layer(self._viewer, join) if is_about else None
         columns = [(name, name) for name in join.columns]
         pictures = [(" ".join(one), one) for one in join.pictures]
         named = [(x.name, x) for x in layers]

@@ -109,29 +109,33 @@ def finest_pixels(layer: Layer) -> Any:
     return layer.data[0] if layer.multiscale else layer.data
 
 
-def selectable_labels_layers(viewer: napari.Viewer) -> list[Labels]:
+def list_selectable_labels_layers(viewer: napari.Viewer) -> list[Labels]:
     """Return the Labels layers that a person may choose, the uppermost last."""
-    return [x for x in _selectable_layers(viewer) if isinstance(x, Labels)]
+    return [x for x in _list_selectable_layers(viewer) if isinstance(x, Labels)]
 
 
-def joined_labels_layer(viewer: napari.Viewer, join: Join) -> Labels | None:
+def find_joined_labels_layer(viewer: napari.Viewer, join: Join) -> Labels | None:
     """Return the Labels layer that a table was joined with; None if it is gone.
 
     The layer is found by its array of pixels, which must be the same object.
     """
     pixels = join.request.pixels
     return next(
-        (x for x in selectable_labels_layers(viewer) if finest_pixels(x) is pixels),
+        (
+            x
+            for x in list_selectable_labels_layers(viewer)
+            if finest_pixels(x) is pixels
+        ),
         None,
     )
 
 
 def selectable_image_layers(viewer: napari.Viewer) -> list[Image]:
     """Return the Image layers that a person may choose, the uppermost last."""
-    return [x for x in _selectable_layers(viewer) if isinstance(x, Image)]
+    return [x for x in _list_selectable_layers(viewer) if isinstance(x, Image)]
 
 
-def _selectable_layers(viewer: napari.Viewer) -> list[Layer]:
+def _list_selectable_layers(viewer: napari.Viewer) -> list[Layer]:
     """Return the layers that may be chosen as objects, or to measure objects in.
 
     Layers of an experiment, whose labels belong to many images, are left out, and so is

@@ -35,8 +35,8 @@ from napari_embedding_game.ui.images.linked_layers import (
     ObjectLayers,
     add_labels_of_mask,
     finest_pixels,
+    list_selectable_labels_layers,
     selectable_image_layers,
-    selectable_labels_layers,
 )
 from napari_embedding_game.ui.style.form_widgets import (
     ChoiceBox,
@@ -172,7 +172,7 @@ class MeasurePanel(LayerPanel):
         """
         images, labels = (
             selectable_image_layers(self._viewer),
-            selectable_labels_layers(self._viewer),
+            list_selectable_labels_layers(self._viewer),
         )
         objects = [*(x for x in images if _is_mask_image(x)), *labels]
         selected = [x for x in objects if x in self._viewer.layers.selection]
@@ -187,7 +187,7 @@ class MeasurePanel(LayerPanel):
         self._update_choices()
         self.objects_changed.emit()
 
-    def layers_with_ticked_images(self, labels: Labels) -> ObjectLayers:
+    def collect_ticked_images(self, labels: Labels) -> ObjectLayers:
         """Return a Labels layer with the ticked images.
 
         There are no images where the panel has other labels chosen.
@@ -197,7 +197,7 @@ class MeasurePanel(LayerPanel):
             labels, tuple(chosen if labels is self.labels_choice.value else ())
         )
 
-    def features_source_and_layers(
+    def make_features_source_and_layers(
         self, labels: Labels
     ) -> tuple[FeaturesSource, ObjectLayers]:
         """Return a source that reads a Labels layer's feature table, and its layers.
@@ -208,7 +208,7 @@ class MeasurePanel(LayerPanel):
         axis = self.first_axis if labels is self.labels_choice.value else None
         request = JoinRequest(labels.name, finest_pixels(labels), axis or "z")
         source = FeaturesSource(labels.features.copy(), labels.name, request)
-        return source, self.layers_with_ticked_images(labels)
+        return source, self.collect_ticked_images(labels)
 
     def _update_choices(self, event: object = None) -> None:
         """Update images, first axis, texts and visible widgets to the chosen labels.
@@ -274,7 +274,7 @@ class MeasurePanel(LayerPanel):
         """
         labels = self.labels_choice.value
         has_images = labels is not None and bool(
-            self.layers_with_ticked_images(labels).images
+            self.collect_ticked_images(labels).images
         )
         target = "objects" if has_images else "shape only"
         self.measure_button.setText(f"Measure {target}")
@@ -318,9 +318,7 @@ class MeasurePanel(LayerPanel):
         Pictures of the table's rows are then cut out of the ticked images.
         """
         labels = self.labels_choice.value
-        self._ticked_images[labels] = WeakSet(
-            self.layers_with_ticked_images(labels).images
-        )
+        self._ticked_images[labels] = WeakSet(self.collect_ticked_images(labels).images)
         self._update_text()
         read, layers = (
             self._reading.shown_read_result,
@@ -328,7 +326,7 @@ class MeasurePanel(LayerPanel):
         )
         linked, is_table = layers.current, read and isinstance(read.source, TABLES)
         if linked and is_table and linked.labels is labels:
-            layers.set_layers(self.layers_with_ticked_images(labels))
+            layers.set_layers(self.collect_ticked_images(labels))
 
     def measure_objects(self, then: Callable[[], None] | None = None) -> None:
         """Request a measurement of the chosen objects; ``then`` is called afterwards.
@@ -340,7 +338,7 @@ class MeasurePanel(LayerPanel):
         if axis is None:
             self._reading.workspace.trouble.emit(CHOOSE_AXIS.format(labels.name))
             return
-        linked = self.layers_with_ticked_images(labels)
+        linked = self.collect_ticked_images(labels)
         if isinstance(labels, Image):
             labels = add_labels_of_mask(self._viewer, labels, axis)
             linked = ObjectLayers(labels, linked.images)

@@ -158,7 +158,7 @@ class ObjectsView:
         tissue = self._scene.session.view.tissue
         if tissue is not None:
             positions = tissue.positions[self._rows]
-            zooms = projection.pixels_per_unit_at(positions)
+            zooms = projection.compute_pixels_per_unit(positions)
             radii = np.maximum(RING * tissue.spacing * zooms, LEAST_RING)
             _paint_rings_at(painter, projection.to_pixels(positions), radii)
 

@@ -11,7 +11,7 @@ from qtpy.QtCore import QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QIcon, QImage, QPixmap, QResizeEvent
 from qtpy.QtWidgets import QListWidget, QListWidgetItem, QStyle
 
-from napari_embedding_game.ui.style.form_widgets import icon_with_fixed_colors
+from napari_embedding_game.ui.style.form_widgets import make_icon_with_fixed_colors
 from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.tasks.worker import JobRunner
 
@@ -110,7 +110,7 @@ class PictureGrid(QListWidget):
         if pictures is not None and lacking:
             self._picture_job.submit(make)
 
-    def indices_of_rows(self, rows: NDArray[np.integer]) -> list[int]:
+    def find_indices_of_rows(self, rows: NDArray[np.integer]) -> list[int]:
         """Return the ascending positions in the grid that show any of ``rows``."""
         return np.flatnonzero(np.isin(self.rows, rows)).tolist()
 
@@ -119,7 +119,7 @@ class PictureGrid(QListWidget):
 
         Rows without a picture in the grid are ignored.
         """
-        chosen = [self.item(index) for index in self.indices_of_rows(rows)]
+        chosen = [self.item(index) for index in self.find_indices_of_rows(rows)]
         with QSignalBlocker(self):
             self.clearSelection()
             for item in chosen:
@@ -132,14 +132,14 @@ class PictureGrid(QListWidget):
         """Keep and show the pictures that were made so far."""
         new = {row: image for row, image in pictures[:] if row not in self._icons}
         for row, image in new.items():
-            self._icons[row] = icon_with_fixed_colors(QPixmap.fromImage(image))
-        for index in self.indices_of_rows(np.array([*new], np.intp)):
+            self._icons[row] = make_icon_with_fixed_colors(QPixmap.fromImage(image))
+        for index in self.find_indices_of_rows(np.array([*new], np.intp)):
             self.item(index).setIcon(self._icons[int(self.rows[index])])
 
     def _on_making_failed(self, error: BaseException) -> None:
         """Drop the source of pictures, and report the error."""
         self.pictures = None
-        self.failed.emit(pictures_failure_text(error))
+        self.failed.emit(describe_pictures_failure(error))
 
     def _on_item_selection_changed(self) -> None:
         """Call ``on_pick`` with the rows of the selected pictures."""
@@ -147,7 +147,7 @@ class PictureGrid(QListWidget):
         self._on_pick(self.rows[indices])
 
 
-def pictures_failure_text(error: BaseException) -> str:
+def describe_pictures_failure(error: BaseException) -> str:
     """Return sentences with an error's type and first 200 letters, and what to do."""
     text = " ".join(str(error).split())[:200]
     return FAILED.format(f"{type(error).__name__}: {text}")

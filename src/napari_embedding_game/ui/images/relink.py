@@ -125,7 +125,7 @@ class RelinkPanel(LayerPanel):
         opened once.  The labels' file is opened only while no labels are linked.  Paths
         on a server are not opened, since a session file may name any server.
         """
-        missing, folder = self._linked.missing, self._missing_folder()
+        missing, folder = self._linked.missing, self._find_missing_folder()
         if folder is not None:
             if not find_server(folder):
                 self._open_folder(folder)
@@ -204,10 +204,10 @@ class RelinkPanel(LayerPanel):
             linked = ObjectLayers(linked.labels, tuple(images))
             self._linked.set_layers(linked, self._linked.missing)
             self._reading.read_open_map_again(
-                *self._source_with_present_labels(read, linked)
+                *self._make_source_with_present_labels(read, linked)
             )
 
-    def _source_with_present_labels(
+    def _make_source_with_present_labels(
         self, read: ReadResult | None, linked: ObjectLayers
     ) -> tuple[Source, ReadOptions]:
         """Return a source with the present labels, and the options to read it.
@@ -223,7 +223,7 @@ class RelinkPanel(LayerPanel):
             return read.source.with_label_image(
                 finest_pixels(linked.labels)
             ), read.options
-        how = measurement_record(self._session.dataset)
+        how = find_measurement_record(self._session.dataset)
         axis, groups = how.get("first_axis"), how.get("groups")
         groups = groups if isinstance(groups, list | tuple) else USUAL
         how = {
@@ -330,7 +330,7 @@ class RelinkPanel(LayerPanel):
         where a button cannot help.
         """
         linked, layer = self._linked.current, self._missing_record
-        folder = self._missing_folder()
+        folder = self._find_missing_folder()
         if folder is not None:
             text = self._folder_text or NO_FOLDER.format(folder)
             return text, LOCATE, self._ask_for_folder
@@ -341,7 +341,7 @@ class RelinkPanel(LayerPanel):
             image = self._find_candidate_image()
             words = "" if image is None else f"This is the image: {image.name}"
             return text, words, lambda: self._use_as_missing_image(image)
-        is_measured = bool(measurement_record(self._session.dataset))
+        is_measured = bool(find_measurement_record(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
         can_read = is_measured or self._maps.read_result is not None
         return self._edit_text, words if can_read else "", self._read_edited_labels
@@ -387,16 +387,18 @@ class RelinkPanel(LayerPanel):
 
     # Files
 
-    def _missing_folder(self) -> Path | None:
+    def _find_missing_folder(self) -> Path | None:
         """Return the folder of measured images that are missing, or None.
 
         None also while labels are linked, or where no folder was measured or recorded.
         """
         dataset, missing = self._session.dataset, self._linked.missing
         is_open = missing is None or self._linked.current is not None
-        if is_open or not _measured_image_names(dataset):
+        if is_open or not _list_measured_image_names(dataset):
             return None
-        path = missing.labels.path or str(measurement_record(dataset).get("folder", ""))
+        path = missing.labels.path or str(
+            find_measurement_record(dataset).get("folder", "")
+        )
         return Path(path) if path else None
 
     def _ask_for_folder(self) -> None:
@@ -413,7 +415,7 @@ class RelinkPanel(LayerPanel):
         if not folder.is_dir():
             return
         self._folder_text = f"Opening the images of {folder} again …"
-        names = _measured_image_names(self._session.dataset)
+        names = _list_measured_image_names(self._session.dataset)
         self._opening.submit(partial(open_images, folder, names))
         self._show_first_problem()
 
@@ -423,7 +425,7 @@ class RelinkPanel(LayerPanel):
         The folder becomes the source of the open map.
         """
         dataset = self._session.dataset
-        if images.names == _measured_image_names(dataset):
+        if images.names == _list_measured_image_names(dataset):
             read = self._maps.read_result or ReadResult(dataset)
             source = ExperimentSource(images.folder, images)
             self._maps.set_read_result(replace(read, source=source))
@@ -449,7 +451,7 @@ class RelinkPanel(LayerPanel):
             return
         options = {"plugin": "napari", "layer_type": "image"}
         options |= {"name": name} if name else {}
-        measured = measurement_record(self._session.dataset)
+        measured = find_measurement_record(self._session.dataset)
         try:
             opened = self._viewer.open(path, **options)
             if is_labels:  # the labels may have been made from a mask
@@ -514,15 +516,15 @@ def _find_recorded_layer(
     return next(iter((*both, *named, *of_file)), None)
 
 
-def measurement_record(dataset: Dataset | None) -> Mapping[str, Any]:
+def find_measurement_record(dataset: Dataset | None) -> Mapping[str, Any]:
     """Return the record of how objects were measured; empty if missing or invalid."""
     values = None if dataset is None else dataset.provenance.get("measured")
     return values if isinstance(values, Mapping) else {}
 
 
-def _measured_image_names(dataset: Dataset | None) -> tuple[str, ...]:
+def _list_measured_image_names(dataset: Dataset | None) -> tuple[str, ...]:
     """Return the names of the images in a measured folder; () if none was measured."""
-    images = measurement_record(dataset).get("images")
+    images = find_measurement_record(dataset).get("images")
     values = images if isinstance(images, list | tuple) else ()
     return tuple(str(x.get("name")) for x in values if isinstance(x, Mapping))
 

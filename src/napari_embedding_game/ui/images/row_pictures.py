@@ -56,15 +56,15 @@ def make_row_pictures(
         return None if dataset is None else dataset.images
     if dataset.objects is None or layers is None:
         return None
-    channels = [x for x in shown_channels(layers) if x.name not in hidden_channels]
+    channels = [x for x in list_shown_channels(layers) if x.name not in hidden_channels]
     sizes = pixel_size(layers.labels)[-2:]
     spacing = sizes[0] / min(sizes), sizes[1] / min(sizes)
-    field = common_field_side(dataset.objects, spacing)
+    field = compute_common_field_side(dataset.objects, spacing)
     pixels = finest_pixels(layers.labels)
     return Crops(channels, pixels, dataset.objects, field, spacing)
 
 
-def common_field_side(objects: Objects, spacing: tuple[float, float]) -> int:
+def compute_common_field_side(objects: Objects, spacing: tuple[float, float]) -> int:
     """Return the side, in pixels, of the field of view of all pictures.
 
     It is the same for all, so that a small object looks small next to a large object.
@@ -79,18 +79,20 @@ def common_field_side(objects: Objects, spacing: tuple[float, float]) -> int:
     return max(MIN_PIXELS, round(1.2 * float(np.quantile(longer, MAX_OBJECTS))))
 
 
-def shown_channels(layers: ObjectLayers) -> list[Channel]:
+def list_shown_channels(layers: ObjectLayers) -> list[Channel]:
     """Return the channels of the visible images, or of all images if all are hidden.
 
     A person who hides all images to see the labels still wants pictures.
     """
     images = [image for image in layers.images if image.visible] or layers.images
     return [
-        channel for image in images for channel in _layer_channels(image, layers.labels)
+        channel
+        for image in images
+        for channel in _make_layer_channels(image, layers.labels)
     ]
 
 
-def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
+def _make_layer_channels(layer: Image, labels: Labels) -> list[Channel]:
     """Return the channels of an image layer with its present look.
 
     The channels of a layer that holds several are all shown, in different colours that
@@ -113,7 +115,7 @@ def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
     ]
 
 
-def appearance_events(layers: ObjectLayers) -> list[Any]:
+def list_appearance_events(layers: ObjectLayers) -> list[Any]:
     """Return the events of layers after which pictures look different."""
     laid = [getattr(layers.labels.events, name) for name in TRANSFORM_FIELDS]
     return laid + [

@@ -32,7 +32,7 @@ from napari_embedding_game.ui.canvas.pick import REACH
 from napari_embedding_game.ui.canvas.projection import layer_projection
 from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import world_matrix_and_origin
+from napari_embedding_game.ui.images.alignment import compute_world_matrix_and_origin
 from napari_embedding_game.ui.images.linked_layers import (
     MAP_KEY,
     LinkedLayers,
@@ -126,7 +126,7 @@ class TrackLayers(QObject):
         self._set_rows({})
         if objects is None or linked is None or not layers:
             return
-        vertices = {x: vertices_in_labels(x, linked.labels) for x in layers}
+        vertices = {x: find_vertices_in_labels(x, linked.labels) for x in layers}
         job = partial(
             find_rows_of_layers, finest_pixels(linked.labels), objects, vertices
         )
@@ -261,7 +261,7 @@ def list_vertex_layers(viewer: napari.Viewer, labels: Labels) -> list[Points | T
     ]
 
 
-def vertices_in_labels(
+def find_vertices_in_labels(
     layer: Points | Tracks, labels: Labels
 ) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
     """Return a layer's points in pixels of labels, (V, ndim), and their labels (V,).
@@ -270,7 +270,7 @@ def vertices_in_labels(
     """
     points = np.asarray(layer.data, float)[:, -labels.ndim :]
     (matrix, origin), (our_matrix, our_origin) = map(
-        world_matrix_and_origin, (layer, labels)
+        compute_world_matrix_and_origin, (layer, labels)
     )
     world = points @ matrix.T + origin
     positions = np.linalg.solve(our_matrix, (world - our_origin).T).T

@@ -54,18 +54,18 @@ class VisibleObjects:
 
         False for labels in space.
         """
-        return self._labels_position_at(pixel, EDGE_MARGIN) is not None
+        return self._find_labels_position(pixel, EDGE_MARGIN) is not None
 
     def row_at_pixel(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the row whose object is at a pixel (x, y) of flat labels, or None."""
-        position = self._labels_position_at(pixel)
+        position = self._find_labels_position(pixel)
         if position is None:
             return None
         index = tuple(np.round(position).astype(int))
         label = int(np.asarray(finest_pixels(self.linked.labels)[index]))
-        return self._row_with_label(label, position)
+        return self._find_row_with_label(label, position)
 
-    def row_at_event(self, event: Any) -> int | None:
+    def find_row_at_event(self, event: Any) -> int | None:
         """Return the row whose object is at a mouse event of napari, or None.
 
         In space it is the foremost object.
@@ -80,11 +80,11 @@ class VisibleObjects:
             world=True,
         )
         label = value[1] if isinstance(value, tuple) else value
-        return self._row_with_label(
+        return self._find_row_with_label(
             int(label or 0), np.asarray(layer.world_to_data(world))
         )
 
-    def _labels_position_at(
+    def _find_labels_position(
         self, pixel: NDArray[np.floating], margin_share: float = 0.0
     ) -> NDArray[np.float64] | None:
         """Return the position (ndim,) in the labels at a pixel (x, y), or None.
@@ -105,7 +105,9 @@ class VisibleObjects:
         is_on = (index >= -margin).all() and (index < shape + margin).all()
         return position if is_on else None
 
-    def _row_with_label(self, label: int, position: NDArray[np.floating]) -> int | None:
+    def _find_row_with_label(
+        self, label: int, position: NDArray[np.floating]
+    ) -> int | None:
         """Return the row of the object with a label at a position (ndim,), or None.
 
         Another slice may have another object with the label, and the object here may

@@ -28,9 +28,9 @@ from napari_embedding_game.session.cluster_expression import (
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import (
     composition_columns,
-    percentile_limits,
+    compute_percentile_limits,
+    make_viridis_shades,
     replace_gene_word,
-    viridis_shades,
 )
 from napari_embedding_game.ui.style.form_widgets import CTRL, ChoiceBox, check_box
 from napari_embedding_game.ui.style.layouts import equal_width_box, horizontal_box
@@ -174,8 +174,10 @@ class ExpressionPane(PlotPane):
             "genes": result.genes,
             "groups": tuple(groups.point_groups.categories),
             "values": values,
-            "scale": viridis_shades(),
-            "limits": (0.0, 1.0) if is_scaled else percentile_limits(values.ravel()),
+            "scale": make_viridis_shades(),
+            "limits": (0.0, 1.0)
+            if is_scaled
+            else compute_percentile_limits(values.ravel()),
         }
         if kind is DotPlot:
             title += " (size: share > 0)"

@@ -21,7 +21,10 @@ from napari_embedding_game.session.axis_values import (
     pearson_correlation,
 )
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.coloring import replace_gene_word, value_extent
+from napari_embedding_game.ui.style.coloring import (
+    compute_value_extent,
+    replace_gene_word,
+)
 from napari_embedding_game.ui.style.form_widgets import CTRL, form_layout
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
@@ -241,5 +244,5 @@ class ScatterPane(PlotPane):
 
 def _find_axis_limits(axis: pd.Series) -> tuple[float, float]:
     """Return the ends of an axis, a margin beyond the lowest and highest value."""
-    low, high = value_extent(axis.to_numpy())
+    low, high = compute_value_extent(axis.to_numpy())
     return low - MARGIN * (high - low), high + MARGIN * (high - low)

@@ -17,7 +17,7 @@ from napari_embedding_game.ui.style.coloring import (
     COLUMN,
     choice_of_column,
     choice_of_feature,
-    informative_metadata_columns,
+    find_informative_columns,
 )
 from napari_embedding_game.ui.style.form_widgets import CTRL
 from napari_embedding_game.ui.workspace import Workspace
@@ -175,7 +175,7 @@ class SearchBox(QLineEdit):
         if dataset is None:
             return
         yield CLUSTER, [cluster.name for cluster in session.clusters.clusters]
-        yield COLUMN, informative_metadata_columns(dataset)
+        yield COLUMN, find_informative_columns(dataset)
         if dataset.images is None:  # the columns of images are pixels
             yield _find_feature_kind(dataset), dataset.profile_names
         rows = dataset.obs.index

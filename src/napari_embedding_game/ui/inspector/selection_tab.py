@@ -28,9 +28,9 @@ from napari_embedding_game.ui.connections import Connections, Listener
 from napari_embedding_game.ui.images.linked_layers import ObjectLayers
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
 from napari_embedding_game.ui.images.row_pictures import (
-    appearance_events,
+    list_appearance_events,
+    list_shown_channels,
     make_row_pictures,
-    shown_channels,
 )
 from napari_embedding_game.ui.inspector.cluster_edits import make_menu_button
 from napari_embedding_game.ui.inspector.conditions_pane import ConditionsPane
@@ -282,7 +282,7 @@ class SelectionTab(Listener):
         self._cut_soon.cancel()
         self._image_connections.close()
         if linked is not None:
-            looks = appearance_events(linked)
+            looks = list_appearance_events(linked)
             self._image_connections.connect(lambda _: self._cut_soon.throttle(), *looks)
 
     def _show_available_tabs(
@@ -324,7 +324,7 @@ class SelectionTab(Listener):
         off = {a.data() for a in self._channel_menu.actions() if not a.isChecked()}
         names = []
         if dataset is not None and dataset.images is None and linked is not None:
-            names = [channel.name for channel in shown_channels(linked)]
+            names = [channel.name for channel in list_shown_channels(linked)]
         if names != [action.data() for action in self._channel_menu.actions()]:
             self._channel_menu.clear()
             for name in names:
@@ -363,9 +363,9 @@ class SelectionTab(Listener):
         selection, rows = self._session.selection, self._session.selection.rows
         if not selection.is_of_points or self.report is None or len(rows) != 1:
             return False
-        indices = self.thumbnails.indices_of_rows(rows) or self.texts.rows_with_keys(
+        indices = self.thumbnails.find_indices_of_rows(
             rows
-        )
+        ) or self.texts.find_rows_with_keys(rows)
         return bool(indices)
 
     def _mark_rows(self, rows: _Rows) -> None:
@@ -452,7 +452,7 @@ class SelectionTab(Listener):
                 column=column,
                 n_sampled=MAX_PICTURES,
             )
-            return report, _size_and_doubts_text(report, dataset), clusters
+            return report, _describe_size_and_doubts(report, dataset), clusters
 
         self._report_jobs.submit(describe)
 
@@ -564,7 +564,7 @@ def _make_differences_frame(sizes: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"column": sizes.index, "bar": bars, "size": sizes.array})
 
 
-def _size_and_doubts_text(report: ClusterReport, dataset: Dataset) -> str:
+def _describe_size_and_doubts(report: ClusterReport, dataset: Dataset) -> str:
     """Return the size and share of a selection, and its misplaced points and outliers.
 
     Doubtful points are left out where there are none.

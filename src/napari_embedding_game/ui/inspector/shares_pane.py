@@ -81,14 +81,14 @@ UNCHANGED = (
 )
 
 
-def _shares_text(shares: tuple[float, float]) -> str:
+def _format_shares(shares: tuple[float, float]) -> str:
     """Return the shares in both conditions as text; a dash for NaN."""
     return " / ".join(share_text(x) if np.isfinite(x) else "–" for x in shares)
 
 
 COLUMNS = (
     TableColumn("Group", f"Click to select it; {CTRL}+C copies all."),
-    TableColumn("Shares", "", _shares_text),
+    TableColumn("Shares", "", _format_shares),
     TableColumn(
         "log2 FC", "Log2 of how many times larger the first share is.", "{:+.1f}".format
     ),

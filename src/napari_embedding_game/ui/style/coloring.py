@@ -149,23 +149,23 @@ def color_points(
         )
     if choice not in BUILT_IN:
         return color_by_column_or_feature(choice, session.dataset, limits)
-    values, usual = _built_in_values_and_limits(choice, session, snapshot)
+    values, usual = _find_built_in_values_and_limits(choice, session, snapshot)
     if values is None or len(values) != len(snapshot.embedding):
         rgba = np.tile(MISSING, (len(snapshot.embedding), 1))
         title = LONG_NAMES.get(choice, choice)
         return Coloring(rgba, f"{title}: not known of this map.")
-    extent = value_extent(values)
+    extent = compute_value_extent(values)
     if usual is not None:
         extent = 0.0, float(np.clip(extent[1], usual[1], 2 * usual[1]))
     limits, alarm = (
-        limits or usual or percentile_limits(values),
+        limits or usual or compute_percentile_limits(values),
         ALARMS.get(choice, np.inf),
     )
     values = np.minimum(values, extent[1])  # isolation may be infinite
     return _color_on_scale(TITLES.get(choice, ""), values, limits, extent, alarm)
 
 
-def _built_in_values_and_limits(
+def _find_built_in_values_and_limits(
     choice: str, session: Session, snapshot: Snapshot
 ) -> tuple[NDArray[np.floating] | None, tuple[float, float] | None]:
     """Return the values (N,) and usual limits of a built-in choice except clusters.
@@ -179,7 +179,7 @@ def _built_in_values_and_limits(
         return snapshot.isolation, (1.0, OUTLIER_ISOLATION)
     if choice == PRESSURE:
         values = snapshot.pressure if snapshot.has_pressure else np.empty(0)
-        return values, (0.0, percentile_limits(values)[1])
+        return values, (0.0, compute_percentile_limits(values)[1])
     compared = session.view.comparison
     return None if compared is None else compared.maps.movement, None
 
@@ -220,9 +220,9 @@ def color_by_values(
     title then says so.
     """
     numbers = replace_infinite_by_nan(numbers)
-    limits = limits or percentile_limits(numbers)
+    limits = limits or compute_percentile_limits(numbers)
     title = "" if np.isfinite(numbers).all() else "Grey: missing."
-    return _color_on_scale(title, numbers, limits, value_extent(numbers))
+    return _color_on_scale(title, numbers, limits, compute_value_extent(numbers))
 
 
 def color_by_changes(
@@ -337,12 +337,12 @@ _cache: WeakKeyDictionary[Dataset, _ColorableColumns] = WeakKeyDictionary()
 def _find_colorable_columns(dataset: Dataset) -> _ColorableColumns:
     """Return the columns and features that can colour the map, cached by dataset.
 
-    Columns are in the order of :func:`_column_rank`.  A choice is the name of its
+    Columns are in the order of :func:`_rank_column`.  A choice is the name of its
     column or feature, with a suffix where a built-in choice or a column has that name.
     """
     obs, colorable = dataset.obs, _cache.get(dataset)
     if colorable is None:
-        ranks = {c: _column_rank(obs[c]) for c in obs.columns}
+        ranks = {c: _rank_column(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
         labels = [] if dataset.objects is None else find_id_columns(obs)[:1]
         usable = [c for c in ranked if ranks[c] != _CROWDED and str(c) not in labels]
@@ -364,7 +364,7 @@ def _find_colorable_columns(dataset: Dataset) -> _ColorableColumns:
 _NAMES, _CROWDED, _NUMBERS = 1, 2, 3
 
 
-def _column_rank(values: pd.Series) -> int:
+def _rank_column(values: pd.Series) -> int:
     """Return the rank by which a metadata column is listed; 0 hides the column.
 
     Columns of up to ``MAX_LEVELS`` levels come first, then columns of more levels, then
@@ -382,7 +382,7 @@ def _column_rank(values: pd.Series) -> int:
     return _CROWDED if n <= min(MAX_COLORS, len(values) // 2) else 0
 
 
-def informative_metadata_columns(dataset: Dataset) -> list[str]:
+def find_informative_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns that are informative for one row, levels first.
 
     Numbers come last.  Labels of objects, and columns with more than ``MAX_LEVELS``
@@ -396,11 +396,11 @@ def composition_columns(dataset: Dataset) -> list[str]:
 
     Columns of levels whose name stands for kinds of cells come first.  Ids, tracks,
     times and positions of objects are left out, and so are columns that are not
-    informative for one row (:func:`informative_metadata_columns`).
+    informative for one row (:func:`find_informative_columns`).
     """
     positions = POSITION_COLUMNS if dataset.objects is not None else frozenset()
     named = [
-        name for name in informative_metadata_columns(dataset) if name not in positions
+        name for name in find_informative_columns(dataset) if name not in positions
     ]
     of_rows = "ids", "tracks", "times"
     columns = [name for name in named if dataset.roles[name] not in of_rows]
@@ -426,7 +426,7 @@ def choice_of_column(name: str, dataset: Dataset) -> str:
 
     Raises StopIteration for a column that cannot colour the map.
     """
-    return _choice_with_name(name, _find_colorable_columns(dataset).columns)
+    return _find_choice_with_name(name, _find_colorable_columns(dataset).columns)
 
 
 def color_by_column(session: Session, name: str) -> None:
@@ -444,10 +444,10 @@ def choice_of_feature(name: str, dataset: Dataset) -> str:
 
     Raises StopIteration for another name.
     """
-    return _choice_with_name(name, _find_colorable_columns(dataset).values)
+    return _find_choice_with_name(name, _find_colorable_columns(dataset).values)
 
 
-def _choice_with_name(name: str, names: Mapping[str, str]) -> str:
+def _find_choice_with_name(name: str, names: Mapping[str, str]) -> str:
     """Return the first choice for which ``names`` has this name.
 
     Raises StopIteration where there is none.
@@ -464,19 +464,19 @@ def replace_gene_word(text: str, dataset: Dataset | None) -> str:
     return text.replace("gene", word).replace("Gene", word.capitalize())
 
 
-def percentile_limits(values: NDArray[np.floating]) -> tuple[float, float]:
+def compute_percentile_limits(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the 1st and the 99th percentile of the finite values.
 
-    Where both are equal the extent (:func:`value_extent`) is returned.  Elsewhere the
-    extent would leave the map in one colour for a few outliers.
+    Where both are equal the extent (:func:`compute_value_extent`) is returned.
+    Elsewhere the extent would leave the map in one colour for a few outliers.
     """
     valid = values[np.isfinite(values)]
     low, high = np.percentile(valid, [1, 99]) if len(valid) else (0.0, 0.0)
     # Most values may be equal, such as the zeros of a rare gene.
-    return (float(low), float(high)) if low < high else value_extent(valid)
+    return (float(low), float(high)) if low < high else compute_value_extent(valid)
 
 
-def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
+def compute_value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the lowest and the highest finite value, the highest always above.
 
     Where all values are equal the highest is raised by at least 1.  Without finite
@@ -487,7 +487,7 @@ def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
     return low, high if high > low else low + max(1.0, abs(low))
 
 
-def viridis_shades() -> Colors:
+def make_viridis_shades() -> Colors:
     """Return the colours of a scale in viridis, from first to last, (SHADES, 4)."""
     return value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
 

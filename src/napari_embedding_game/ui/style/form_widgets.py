@@ -89,7 +89,7 @@ def activate_parent_layouts(widget: QWidget) -> None:
         parent = parent.parentWidget()
 
 
-def icon_with_fixed_colors(picture: QPixmap) -> QIcon:
+def make_icon_with_fixed_colors(picture: QPixmap) -> QIcon:
     """Return an icon that keeps its colours in a selected row."""
     icon = QIcon(picture)
     icon.addPixmap(picture, QIcon.Mode.Selected)

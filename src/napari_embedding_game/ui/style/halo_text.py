@@ -17,17 +17,17 @@ ON_LIGHT = (QColor("#14161a"), QColor(255, 255, 255, 230))
 """Colours of the letters and of the line around them, by the ground."""
 
 
-def text_points() -> int:
+def find_text_points() -> int:
     """Return the size of the letters in points, by napari's preferences."""
     return int(get_settings().appearance.font_size) + LARGER
 
 
-def text_half_size(text: str, is_bold: bool) -> tuple[float, float]:
+def measure_half_size(text: str, is_bold: bool) -> tuple[float, float]:
     """Return half the height and half the width of a text, in pixels.
 
     Halo and padding are included.
     """
-    metrics = QFontMetricsF(_text_font(is_bold, text_points()))
+    metrics = QFontMetricsF(_make_text_font(is_bold, find_text_points()))
     width = metrics.horizontalAdvance(text) + HALO_WIDTH + PADDING
     return (metrics.height() + PADDING) / 2, width / 2
 
@@ -43,7 +43,7 @@ def paint_text_with_halo(
 
     ``colors`` are those of the letters and of the line.
     """
-    path = _text_outline(text, is_bold, text_points()).translated(center)
+    path = _make_text_outline(text, is_bold, find_text_points()).translated(center)
     pen = QPen(colors[1], HALO_WIDTH)
     pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
     painter.strokePath(path, pen)
@@ -51,9 +51,9 @@ def paint_text_with_halo(
 
 
 @lru_cache(maxsize=512)
-def _text_outline(text: str, is_bold: bool, points: int) -> QPainterPath:
+def _make_text_outline(text: str, is_bold: bool, points: int) -> QPainterPath:
     """Return the outline of a text of so many points, centred at (0, 0)."""
-    path, font = QPainterPath(), _text_font(is_bold, points)
+    path, font = QPainterPath(), _make_text_font(is_bold, points)
     metrics = QFontMetricsF(font)
     left = -metrics.horizontalAdvance(text) / 2
     path.addText(left, metrics.capHeight() / 2, font, text)
@@ -61,7 +61,7 @@ def _text_outline(text: str, is_bold: bool, points: int) -> QPainterPath:
 
 
 @lru_cache(maxsize=8)
-def _text_font(is_bold: bool, points: int) -> QFont:
+def _make_text_font(is_bold: bool, points: int) -> QFont:
     """Return the application's font with so many points, bold or regular."""
     font = QFont(QApplication.font())
     font.setPointSize(points)
@@ -75,5 +75,5 @@ def elide_text(text: str, is_bold: bool, width: float) -> str:
     A text that is too wide ends with an ellipsis.
     """
     room = width - HALO_WIDTH - PADDING
-    metrics = QFontMetricsF(_text_font(is_bold, text_points()))
+    metrics = QFontMetricsF(_make_text_font(is_bold, find_text_points()))
     return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)

@@ -114,7 +114,7 @@ class PlotCanvas(QScrollArea):
         across, up = self.axes.transData.transform((x, y)) / self._device_pixel_ratio
         return QPoint(round(across), round(self.canvas.height() - 1 - up))
 
-    def nearest_position_index(
+    def find_nearest_position(
         self,
         positions: NDArray[np.floating],
         x: float,
@@ -175,7 +175,7 @@ class PlotCanvas(QScrollArea):
             self.widget().setMaximumSize(*most)
         if self.plot is not None:
             figure.set_layout_engine("constrained")
-            with rc_context(_matplotlib_style(self._colors)):
+            with rc_context(_make_matplotlib_style(self._colors)):
                 self.axes = figure.add_subplot()
                 self.plot.paint(self.axes)
             figure.set_layout_engine("none")  # paint() has laid the axes out
@@ -206,7 +206,7 @@ class PlotCanvas(QScrollArea):
         ):
             self.canvas.mpl_connect(event, slot)
 
-    def _event_position(self, event: Any) -> tuple[float, float]:
+    def _find_event_position(self, event: Any) -> tuple[float, float]:
         """Return the position (x, y) of an event in the axes, or beyond them."""
         x, y = self.axes.transData.inverted().transform((event.x, event.y))
         return float(x), float(y)
@@ -219,7 +219,7 @@ class PlotCanvas(QScrollArea):
     def _on_button_pressed(self, event: Any) -> None:
         """Note the place of a press of the left button, if there is a plot."""
         if event.button == 1 and self.axes is not None:
-            self._press_place = _event_pixel(event), self._event_position(event)
+            self._press_place = _event_pixel(event), self._find_event_position(event)
 
     def _on_mouse_moved(self, event: Any) -> None:
         """Show the tooltip at the mouse, or in a drag the rectangle.
@@ -230,7 +230,7 @@ class PlotCanvas(QScrollArea):
             return
         if self._press_place is None:
             self.canvas.setToolTip(
-                escape_tooltip(self._tooltip_text(*self._event_position(event)))
+                escape_tooltip(self._tooltip_text(*self._find_event_position(event)))
             )
         elif self._is_drag_event(event):
             ends = self._press_place[0], _event_pixel(event)
@@ -251,7 +251,7 @@ class PlotCanvas(QScrollArea):
         if self.axes is None:  # the plot was cleared during the drag
             return
         position, is_added = (
-            self._event_position(event),
+            self._find_event_position(event),
             is_adding_click(event.guiEvent),
         )
         if is_drag:
@@ -294,7 +294,7 @@ def _event_pixel(event: Any) -> QPoint:
     return event.guiEvent.position().toPoint()
 
 
-def _matplotlib_style(colors: ThemeColors) -> dict[str, Any]:
+def _make_matplotlib_style(colors: ThemeColors) -> dict[str, Any]:
     """Return matplotlib's rc settings for a theme of napari.
 
     Lines of a plot have the first ``N_COLORS`` colours of the map's palette.

@@ -42,8 +42,8 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.ui.style.form_widgets import (
     activate_parent_layouts,
-    icon_with_fixed_colors,
     is_adding_click,
+    make_icon_with_fixed_colors,
 )
 from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.style.theme import LOWER_COLOR, ThemeColors
@@ -268,7 +268,7 @@ class Table(QTableWidget):
         self._titles[section] = title
         self._mark_sorted_heading()
 
-    def rows_with_keys(self, keys: Iterable[Any]) -> list[int]:
+    def find_rows_with_keys(self, keys: Iterable[Any]) -> list[int]:
         """Return the row numbers that have these keys, from top to bottom.
 
         Keys that are not in the table are ignored.
@@ -328,7 +328,7 @@ class Table(QTableWidget):
 
         The model's signals are blocked: each cell would resize the columns again.
         """
-        chosen, row = self.selected_keys(), self.currentRow()
+        chosen, row = self.list_selected_keys(), self.currentRow()
         present = self.keys[row : row + 1]
         self._is_selecting_in_code, frame = True, self._sort_frame()
         self.keys = [*frame.index]
@@ -343,7 +343,7 @@ class Table(QTableWidget):
                     )
                     self.setItem(row, section, cell)
         self.model().layoutChanged.emit()
-        for row in self.rows_with_keys(present):
+        for row in self.find_rows_with_keys(present):
             flags = QItemSelectionModel.SelectionFlag.NoUpdate
             self.selectionModel().setCurrentIndex(self.model().index(row, 0), flags)
         self.select_keys(chosen, scrolls=False)
@@ -357,7 +357,7 @@ class Table(QTableWidget):
         section = head.sortIndicatorSection()
         if not 0 <= section < frame.shape[1]:
             return frame
-        ranks = [_natural_sort_key(value) for value in frame.iloc[:, section]]
+        ranks = [_make_natural_sort_key(value) for value in frame.iloc[:, section]]
         falls = head.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
         order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=falls)
         return frame.iloc[order]
@@ -388,7 +388,7 @@ class Table(QTableWidget):
         if not column.is_editable:
             cell.setFlags(cell.flags() & ~Qt.ItemFlag.ItemIsEditable)
         if not section and color is not None:
-            cell.setIcon(_disc_icon(QColor(color)))
+            cell.setIcon(_make_disc_icon(QColor(color)))
         if column.has_bar:
             bar = Bar(0.0, float(value / highest)) if is_text else value
             cell.setData(BAR, bar)
@@ -398,13 +398,13 @@ class Table(QTableWidget):
 
     def sizeHint(self) -> QSize:
         """Return a size for all rows, up to ``max_rows``; Qt's own if that is 0."""
-        return self._size_for_rows(self._max_rows) or super().sizeHint()
+        return self._compute_size_for_rows(self._max_rows) or super().sizeHint()
 
     def minimumSizeHint(self) -> QSize:
         """Return a size for all rows, up to ``min_rows``; Qt's own if that is 0."""
-        return self._size_for_rows(self._min_rows) or super().minimumSizeHint()
+        return self._compute_size_for_rows(self._min_rows) or super().minimumSizeHint()
 
-    def _size_for_rows(self, max_rows: int) -> QSize | None:
+    def _compute_size_for_rows(self, max_rows: int) -> QSize | None:
         """Return a size for at least one and at most so many rows; None for 0."""
         n_rows = min(max(self.rowCount(), 1), max_rows)
         head, row = self.horizontalHeader(), self.verticalHeader().defaultSectionSize()
@@ -417,7 +417,7 @@ class Table(QTableWidget):
         With ``scrolls`` the first of them becomes the current row, and is scrolled to.
         """
         self._is_selecting_in_code = True
-        rows, model = self.rows_with_keys(keys), self.model()
+        rows, model = self.find_rows_with_keys(keys), self.model()
         selection = QItemSelection()
         for row in rows:
             selection.select(model.index(row, 0), model.index(row, 0))
@@ -429,7 +429,7 @@ class Table(QTableWidget):
             self.scrollTo(first)
         self._is_selecting_in_code = False
 
-    def selected_keys(self) -> list[Any]:
+    def list_selected_keys(self) -> list[Any]:
         """Return the keys of the selected rows, in the order shown."""
         rows = sorted(index.row() for index in self.selectionModel().selectedRows())
         return [self.keys[row] for row in rows]
@@ -440,7 +440,7 @@ class Table(QTableWidget):
         The row becomes the current row; nothing is opened for an unknown key.
         """
         self.close_open_editor(commits=True)
-        for row in self.rows_with_keys([key]):
+        for row in self.find_rows_with_keys([key]):
             index, flags = self.model().index(row, 0), QItemSelectionModel.SelectionFlag
             self.selectionModel().setCurrentIndex(index, flags.NoUpdate)
             self.edit(index)
@@ -501,10 +501,10 @@ class Table(QTableWidget):
     def _on_selection_changed(self) -> None:
         """Emit :attr:`rows_picked` unless the rows were selected in code."""
         if not self._is_selecting_in_code:
-            self.rows_picked.emit(self.selected_keys(), self._is_adding)
+            self.rows_picked.emit(self.list_selected_keys(), self._is_adding)
 
 
-def _natural_sort_key(value: Any) -> Any:
+def _make_natural_sort_key(value: Any) -> Any:
     """Return the sort key of a value: NaN comes first.
 
     In a text numbers are padded, so that "B2" comes before "B10", and case is ignored.
@@ -514,7 +514,7 @@ def _natural_sort_key(value: Any) -> Any:
     return value if value == value else -np.inf
 
 
-def _disc_icon(color: QColor) -> QIcon:
+def _make_disc_icon(color: QColor) -> QIcon:
     """Return an icon of a disc that keeps its colour in a selected row."""
     disc = QPixmap(SWATCH, SWATCH)
     disc.fill(Qt.GlobalColor.transparent)
@@ -524,4 +524,4 @@ def _disc_icon(color: QColor) -> QIcon:
     painter.setBrush(color)
     painter.drawEllipse(QRectF(0.5, 0.5, SWATCH - 1, SWATCH - 1))
     painter.end()
-    return icon_with_fixed_colors(disc)
+    return make_icon_with_fixed_colors(disc)

@@ -144,13 +144,13 @@ def is_canvas_light(viewer: Any) -> bool:
     return 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
 
 
-def canvas_color_events(viewer: Any) -> tuple[Any, Any]:
+def list_canvas_color_events(viewer: Any) -> tuple[Any, Any]:
     """Return the two events after which the colour of a viewer's canvas may differ."""
     events = viewer.canvas.events
     return events.background_color, events.background_color_override
 
 
-def theme_colors(name: str) -> ThemeColors:
+def find_theme_colors(name: str) -> ThemeColors:
     """Return the colours of the theme with a name such as ``viewer.theme``.
 
     Background, foreground, raised and text are the theme's own colours; the others are

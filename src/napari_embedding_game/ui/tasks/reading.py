@@ -30,10 +30,10 @@ from napari_embedding_game.ui.images.linked_layers import (
     ObjectLayers,
     ObjectLayersRecord,
     add_source_layers,
+    find_joined_labels_layer,
     finest_pixels,
-    joined_labels_layer,
+    list_selectable_labels_layers,
     selectable_image_layers,
-    selectable_labels_layers,
 )
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, JobRunner
@@ -377,7 +377,7 @@ def request_labels_join(source: Source, viewer: napari.Viewer) -> Source:
     """
     if not isinstance(source, FileSource) or source.request is not None:
         return source
-    layers = selectable_labels_layers(viewer)
+    layers = list_selectable_labels_layers(viewer)
     layers.sort(key=lambda layer: layer is viewer.layers.selection.active)
     if not layers or getattr(finest_pixels(layers[-1]), "nbytes", 0) > MAX_GUESS:
         return source
@@ -391,7 +391,7 @@ def find_joined_layers(viewer: napari.Viewer, join: Join) -> ObjectLayers | None
     Returns None if the join found no objects, or its Labels layer is gone.  Images are
     proposed from the layers of the viewer.
     """
-    labels = joined_labels_layer(viewer, join)
+    labels = find_joined_labels_layer(viewer, join)
     if join.objects is None or labels is None:
         return None
     images = propose_measurement_images(

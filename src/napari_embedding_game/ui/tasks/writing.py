@@ -19,7 +19,7 @@ from napari_embedding_game.data.palette import cluster_colors, to_hex_colors
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.second_space import make_second_rows
 from napari_embedding_game.session.session import error_text
-from napari_embedding_game.ui.canvas.names import names_for_figure
+from napari_embedding_game.ui.canvas.names import list_names_for_figure
 from napari_embedding_game.ui.style.coloring import LONG_NAMES, color_points
 from napari_embedding_game.ui.tasks.errors import call_or_show_error, notify_error
 from napari_embedding_game.ui.tasks.worker import Worker
@@ -171,7 +171,7 @@ def _prepare_figure(workspace: Workspace, path: Path) -> Write:
     options = {
         "colors": find_map_colors(workspace),
         "facing": session.view.facing,
-        "names": names_for_figure(session),
+        "names": list_names_for_figure(session),
     }
     return lambda: write_map_figure(dataset, result, path, **options)
 

@@ -17,7 +17,7 @@ from napari_embedding_game.session.plates import (
 )
 from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, ask_and_save_plot
 from napari_embedding_game.ui.map_widget import MapTool
-from napari_embedding_game.ui.style.coloring import value_colors, viridis_shades
+from napari_embedding_game.ui.style.coloring import make_viridis_shades, value_colors
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
@@ -54,7 +54,7 @@ class PlateWidget(MapTool):
         self.plate_choice = ChoiceBox("", self._show_wells)
         self.plate_choice.setAccessibleName("Plate")
         self.save_button = push_button("Save plot…", SAVE_TIP, self._save_plot)
-        self.canvas = PlotCanvas(self._well_tooltip, can_drag=True)
+        self.canvas = PlotCanvas(self._make_well_tooltip, can_drag=True)
         self.canvas.clicked.connect(
             lambda x, y, adds: self._select_wells(x, y, x, y, adds)
         )
@@ -138,14 +138,14 @@ class PlateWidget(MapTool):
             plate=plate.name,
             rgba=value_colors(figures[number], (0.0, highest)),
             title=f"Share of {named}" if is_share else COUNT,
-            scale=viridis_shades(),
+            scale=make_viridis_shades(),
             limits=(0.0, highest),
             is_share=is_share,
-            chosen=self._fully_selected_wells(plate),
+            chosen=self._find_fully_selected_wells(plate),
         )
         self.canvas.show_plot(plot)
 
-    def _fully_selected_wells(self, plate: Plate) -> tuple[Well, ...]:
+    def _find_fully_selected_wells(self, plate: Plate) -> tuple[Well, ...]:
         """Return the wells of a plate whose points are all selected.
 
         There are none while clusters are selected, and none without points.
@@ -156,7 +156,7 @@ class PlateWidget(MapTool):
         is_in, wells = selection.points, plate.wells.items()
         return tuple(well for well, rows in wells if len(rows) and is_in[rows].all())
 
-    def _well_tooltip(self, x: float, y: float) -> str:
+    def _make_well_tooltip(self, x: float, y: float) -> str:
         return self.texts.get((round(y), round(x)), "")
 
     def _select_wells(

@@ -134,7 +134,7 @@ class TeachWidget(MapTool):
 
         Without either a text asks for a selection.
         """
-        session, chosen = self._session, self.class_table.selected_keys()
+        session, chosen = self._session, self.class_table.list_selected_keys()
         if session.selection.is_empty or not chosen:
             self._update_buttons_and_text(NOTHING_SELECTED)
         else:
@@ -244,15 +244,15 @@ class TeachWidget(MapTool):
             },
             index=[*groups],
         )
-        on_map = self._class_colors()
+        on_map = self._find_class_colors()
         names = {i: group.name for i, group in groups.items() if group.name in on_map}
         self.class_table.show_frame(
             frame, {i: on_map[name] for i, name in names.items()}
         )
-        if not self.class_table.selected_keys():
+        if not self.class_table.list_selected_keys():
             self.class_table.select_keys([*groups][:1])
 
-    def _class_colors(self) -> dict[str, str]:
+    def _find_class_colors(self) -> dict[str, str]:
         """Return the colours "#rrggbb" of classes on the map, by their names.
 
         These are learned classes, or named clusters while the map is coloured by
@@ -314,11 +314,13 @@ class TeachWidget(MapTool):
             widget.setVisible(is_shown)
         if not is_busy:
             text = (
-                f"{message} {self._next_step_text()}".strip() if has_data else NO_DATA
+                f"{message} {self._describe_next_step()}".strip()
+                if has_data
+                else NO_DATA
             )
             self.state.show_text(text)
 
-    def _next_step_text(self) -> str:
+    def _describe_next_step(self) -> str:
         """Return a sentence on the next step, or on the accuracy of the classes.
 
         It is the first that holds: why nothing can be learned; that examples were
