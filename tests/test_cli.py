@@ -576,11 +576,12 @@ def test_replay_tells_another_map_and_the_versions_that_wrote_it(
 ):
     from napari_embedding_game.session.file import archive
 
-    saved, written = archive.load_session(session_file), archive.installed_versions()
+    saved = archive.load_session(session_file)
+    written = archive.find_installed_versions()
     saved.maps[0].snapshot.embedding[0, 0] += 1e-6
     old = written | {"numpy": "1.0"}
     with monkeypatch.context() as former:
-        former.setattr(archive, "installed_versions", lambda: old)
+        former.setattr(archive, "find_installed_versions", lambda: old)
         archive.save_session(saved, session_file)
     result = run("replay", session_file)
     assert result.exit_code == 1

@@ -16,7 +16,7 @@ from flowio import create_fcs
 from scipy.io import mmwrite
 
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.data.clustering import clustering_from_labels
+from napari_embedding_game.data.clustering import make_clustering_from_labels
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.formats.anndata import from_anndata
@@ -158,7 +158,7 @@ def layout(n, n_clusters=2, **parts):
 
 def clustering(labels, names, colors=None, notes=None):
     """Clusters with names, colours and notes, by their numbers."""
-    known = clustering_from_labels(np.asarray(labels, np.int32))
+    known = make_clustering_from_labels(np.asarray(labels, np.int32))
     said = {"name": names, "color": colors or {}, "note": notes or {}}
     clusters = (
         replace(one, **{k: v[one.id] for k, v in said.items() if one.id in v})

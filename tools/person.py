@@ -340,7 +340,7 @@ class Person:
         """Click on an object in the image, which selects it or does something else."""
         labels = self.dock.controller.workspace.linked_layers.current.labels
         objects, chosen = self.session.dataset.objects, self.session.selection
-        box = objects.box_slices(row)
+        box = objects.make_box_slices(row)
         inside = np.argwhere(labels.data[box] == objects.label_ids[row])
         middle = inside[((inside - inside.mean(axis=0)) ** 2).sum(axis=1).argmin()]
         corner = [side.start for side in box]

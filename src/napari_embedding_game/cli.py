@@ -100,7 +100,7 @@ def _run_command(options: Options) -> int:
         tell("Stopped: nothing written.")
         return INTERRUPTED
     except MissingValuesError as error:
-        tell(f"Error: {error.sentence_with_remedy('--missing drop')}")
+        tell(f"Error: {error.describe_with_remedy('--missing drop')}")
     except (DataError, InputError) as error:
         tell(f"Error: {error}")
     except OSError as error:

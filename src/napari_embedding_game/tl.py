@@ -80,7 +80,10 @@ from napari_embedding_game.data.columns import KEY, share_text
 from napari_embedding_game.data.dataset import is_pairwise_space
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import MAP_COLUMNS
-from napari_embedding_game.data.export.result import installed_versions, to_storable
+from napari_embedding_game.data.export.result import (
+    find_installed_versions,
+    to_storable,
+)
 from napari_embedding_game.data.expression import (
     read_log_base,
     to_dense,
@@ -526,7 +529,7 @@ def add_cells(
         "landmarks": added.snapshot.landmarks,
         "energy": float(added.snapshot.energy),
         "map_hash": added.snapshot.map_hash,
-        "versions": installed_versions(),
+        "versions": find_installed_versions(),
         "added": {
             "cells": n_before + new.n_obs,
             "notes": " ".join(projected.notes),
@@ -1440,5 +1443,5 @@ def _write_map(
         "landmarks": parts["landmarks"],
         "energy": float(parts["energy"]),
         "map_hash": parts["map_hash"],
-        "versions": installed_versions(),
+        "versions": find_installed_versions(),
     }

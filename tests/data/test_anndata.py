@@ -121,11 +121,11 @@ def test_what_others_do_to_an_object_changes_no_map(space):
     dataset = finish(
         read_adata_in_stages(adata, "layer", options, is_shared=True)
     ).dataset
-    X, genes = dataset.X.copy(), dataset.expression.dense_column(0).copy()
+    X, genes = dataset.X.copy(), dataset.expression.make_dense_column(0).copy()
     adata.X.data[:] = 7
     adata.obsm["X_pca"][:] = adata.layers["dense"][:] = 7
     assert abs(dataset.X - X).max() == 0
-    np.testing.assert_array_equal(dataset.expression.dense_column(0), genes)
+    np.testing.assert_array_equal(dataset.expression.make_dense_column(0), genes)
 
 
 def test_columns_of_one_name_are_numbered():

@@ -12,8 +12,8 @@ from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.roles import (
     LEVELS,
     convert_columns_by_role,
+    describe_roles,
     guess_role,
-    roles_text,
 )
 from napari_embedding_game.data.stages import finish
 
@@ -75,7 +75,7 @@ def test_each_column_is_taken_for_one_thing():
         }
     )
     obs, roles = convert_columns_by_role(table, {}, "cells.csv")
-    assert roles_text(roles) == (
+    assert describe_roles(roles) == (
         "Samples: donor. Groups: cell_type, is_doublet. Numbers: n_counts, "
         "percent_mito. Positions: Centroid X µm, umap_1. Ids: cell_id. Texts: note."
     )

@@ -13,7 +13,7 @@ from anndata.io import write_elem
 
 import worlds
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.anndata_result import h5ad_contains_source
+from napari_embedding_game.data.export.anndata_result import does_h5ad_contain_source
 from napari_embedding_game.data.identity import Identity, align_rows
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import can_read, read_row_hashes
@@ -75,7 +75,7 @@ def test_a_folder_of_visium(tmp_path, counts, spots, name):
     np.testing.assert_allclose(tissue.images[""].step, 10)
     assert f"1 of {N} rows are not in {name}." in dataset.notes
     assert can_read(folder)
-    assert h5ad_contains_source(folder)
+    assert does_h5ad_contain_source(folder)
     (folder / "spatial/tissue_hires_image.png").write_bytes(b"no picture")
     dataset = read(folder)
     assert any("picture was left out: tissue_hires" in x for x in dataset.notes)

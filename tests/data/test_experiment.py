@@ -72,7 +72,7 @@ def test_a_plate_is_measured_and_again_once_its_labels_are_edited(plate):
     stack = images.labels
     assert stack.shape == (12, 1, *SHAPE)
     for row in range(0, len(obs), 5):
-        box = stack[dataset.objects.box_slices(row)]
+        box = stack[dataset.objects.make_box_slices(row)]
         assert (box == dataset.objects.label_ids[row]).any()
         place = int(dataset.objects.boxes[row, 0])
         assert images.names[place] == obs["image"].iloc[row]

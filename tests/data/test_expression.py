@@ -30,7 +30,7 @@ def test_counts_beside_given_components_are_compared_as_scanpy_does(counts, form
     wanted = to_dense(counts.X)
     for one in (ours, theirs):
         np.testing.assert_allclose(to_dense(one.values), wanted, rtol=1e-5)
-        np.testing.assert_allclose(one.dense_column(3), wanted[:, 3], rtol=1e-5)
+        np.testing.assert_allclose(one.make_dense_column(3), wanted[:, 3], rtol=1e-5)
         assert one.value_at(8, 3) == pytest.approx(wanted[8, 3])
     counts.X, counts.uns["log1p"]["base"] = counts.X / np.log(2), 2
     of_two = from_anndata(counts, "cells")
@@ -49,7 +49,7 @@ def test_genes_are_taken_for_what_a_person_says(tmp_path):
     said = finish(load(path, gene_kind="counts")).expression
     assert (said.kind, said.note[:18]) == ("counts", "Expression: counts")
     expected = np.log1p(counts[:, 0] * 1e4 / counts.sum(axis=1))
-    np.testing.assert_allclose(said.dense_column(0), expected, rtol=1e-5)
+    np.testing.assert_allclose(said.make_dense_column(0), expected, rtol=1e-5)
     AnnData(counts - 3).write_h5ad(path)
     with pytest.raises(DataError, match="hold negative numbers, so they are no raw"):
         finish(load(path, gene_kind="counts"))

@@ -4,9 +4,9 @@ import pytest
 
 from napari_embedding_game.data.images.folder import parse_file_name
 from napari_embedding_game.data.wells import (
+    find_smallest_plate_format,
     parse_row,
     parse_well,
-    smallest_plate_format,
     well_name,
 )
 
@@ -57,4 +57,4 @@ def test_wells_in_any_spelling():
     assert parse_row("2.5") is None
     assert well_name((26, 0)) == "AA01"
     held = {(0, 0): 6, (2, 3): 12, (0, 11): 96, (31, 47): 1536}
-    assert {well: smallest_plate_format([well]) for well in held} == held
+    assert {well: find_smallest_plate_format([well]) for well in held} == held

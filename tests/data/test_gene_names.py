@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.gene_names import (
+    choose_gene_display_names,
     find_names,
-    gene_display_names,
     split_names,
 )
 from napari_embedding_game.session.axis_values import find_axis_values
@@ -36,8 +36,8 @@ def test_case_counts_only_where_two_names_differ_by_it():
 def test_symbols_of_genes_whose_identifiers_come_twice():
     ids = ["ENSG00000000003", "ENSG00000000003", "ENSG00000000005.6"]
     var = pd.DataFrame({"feature_name": pd.Categorical(["A", "", None])}, ids)
-    assert gene_display_names(var).tolist() == ["A", *ids[1:]]
-    assert gene_display_names(var.rename(index=str.lower)).tolist() == [
+    assert choose_gene_display_names(var).tolist() == ["A", *ids[1:]]
+    assert choose_gene_display_names(var.rename(index=str.lower)).tolist() == [
         i.lower() for i in ids
     ]
 

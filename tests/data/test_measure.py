@@ -3,7 +3,7 @@ import pytest
 from skimage.measure import regionprops_table
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.images.channels import channels_by_name
+from napari_embedding_game.data.images.channels import split_channels_by_name
 from napari_embedding_game.data.images.nuclei import measure_nuclei_in_stages
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
@@ -78,12 +78,12 @@ def test_texture(labels):
 )
 def test_channels(image_shape, expected):
     image = np.random.default_rng(0).random(image_shape)
-    channels = channels_by_name(image, (40, 50))
+    channels = split_channels_by_name(image, (40, 50))
     assert list(channels) == expected
     assert all(channel.shape == (40, 50) for channel in channels.values())
     if len(image_shape) == 3 and image_shape[-1] == 4:
         image[..., 3] = 1  # an alpha
-        assert list(channels_by_name(image, (40, 50))) == ["red", "green", "blue"]
+        assert list(split_channels_by_name(image, (40, 50))) == ["red", "green", "blue"]
 
 
 def test_neighbours_and_objects_at_the_border(labels):

@@ -28,14 +28,14 @@ def usual_palette():
 )
 def test_thirty_groups_are_told_apart(name, n, least):
     palette.choose_palette(name)
-    colors = palette.palette_colors(n)
+    colors = palette.make_palette_colors(n)
     one, other = np.triu_indices(n, 1)
     rgb = colors[:, :3].astype(float)
     without_green = np.clip(rgb**2.2 @ NO_GREEN.T, 0, 1) ** (1 / 2.2)
     for seen in [rgb, without_green][: 1 + (name == palette.COLOR_BLIND)]:
         lab = rgb2lab(seen[None])[0]
         assert deltaE_ciede2000(lab[one], lab[other]).min() > least
-    np.testing.assert_array_equal(palette.palette_colors(5), colors[:5])
+    np.testing.assert_array_equal(palette.make_palette_colors(5), colors[:5])
     for given, seen in (("yellow", "#e9e900"), ("navy", "#4444c4")):  # on black, white
         assert palette.to_hex_colors(palette.level_colors(["B"], {"B": given})) == [
             seen

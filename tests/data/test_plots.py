@@ -109,7 +109,7 @@ def test_rows_without_a_level_are_not_those_called_missing(clusters):
     levels = pd.Categorical.from_codes([0, 1, -1], ["missing", "T"])
     colors = PointColors(np.eye(4)[:3], "Cluster", levels)
     plot = replace(clusters, embedding=np.zeros((3, 2)), colors=colors)
-    names = [name for name, _ in plot.legend_entries()]
+    names = [name for name, _ in plot.make_legend_entries()]
     assert names == ["missing (1)", "T (1)", "(missing) (1)"]
 
 
@@ -135,7 +135,7 @@ def test_names_of_genes_stand_where_they_cover_no_other_gene():
     names, changes = np.array(["GENE", "other"], object), np.array([1.5, 1.6])
     plot = VolcanoPlot(names=names, changes=changes, p_values=np.array([1e-4, 1e-4]))
     (axes,) = draw(plot).axes
-    pixels = axes.transData.transform(plot.gene_positions())
+    pixels = axes.transData.transform(plot.compute_gene_positions())
     boxes = [text.get_window_extent() for text in axes.texts]
     assert len(boxes) == 2
     assert not any(box.contains(*pixel) for box in boxes for pixel in pixels)

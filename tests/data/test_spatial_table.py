@@ -86,10 +86,10 @@ def test_the_objects_of_another_image_are_found_in_the_same_way(adata):
 def test_what_the_owner_of_a_table_does_later_changes_no_map(adata):
     own = adata[2:-3].copy()  # no row is left out
     dataset = read(find_table_of_layer({"adata": own}, "cells"), labels()).dataset
-    X, genes = dataset.X.copy(), dataset.expression.dense_column(0).copy()
+    X, genes = dataset.X.copy(), dataset.expression.make_dense_column(0).copy()
     own.X[:] = own.obsm["X_pca"][:] = 7
     np.testing.assert_array_equal(dataset.X, X)
-    np.testing.assert_array_equal(dataset.expression.dense_column(0), genes)
+    np.testing.assert_array_equal(dataset.expression.make_dense_column(0), genes)
 
 
 def test_the_table_is_about_the_element_that_the_layer_shows(adata):

@@ -9,7 +9,7 @@ from napari_embedding_game.data.as_anndata import read as read_as_anndata
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.positions import find_tissue
-from napari_embedding_game.data.tissue import TissueImage, tissue_text
+from napari_embedding_game.data.tissue import TissueImage, describe_tissue
 from napari_embedding_game.session.file.codec import read_part, write_parts
 from napari_embedding_game.session.file.rows import (
     StoredRows,
@@ -137,7 +137,7 @@ def test_positions_sections_and_pictures_of_a_file(cells, tmp_path, ending):
     )
     np.testing.assert_allclose(tissue.images["b"].step, 20)
     np.testing.assert_allclose(tissue.images["a"].origin, 4.5)
-    assert tissue_text(tissue) == (
+    assert describe_tissue(tissue) == (
         "Tissue: obsm['spatial'] in pixels, 399 of 400 rows, sections by library_id, "
         "2 pictures."
     )

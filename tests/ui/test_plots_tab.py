@@ -87,7 +87,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
     session.selection.select_cluster(1)
     qtbot.waitUntil(lambda: markers.result is not None)
     assert markers.result.names[0] == session.dataset.profile_names[1]
-    places = pane.canvas.plot.gene_positions()
+    places = pane.canvas.plot.compute_gene_positions()
     assert places[0, 0] > 1  # higher in the selection
     click(qtbot, pane, *places[0])
     assert session.look.color_by == markers.result.names[0]
@@ -98,7 +98,9 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
 
     def click_while_the_former_plot_is_seen():
         if markers.result.names[0] != former:
-            place = pane.canvas.position_to_pixel(*pane.canvas.plot.gene_positions()[0])
+            place = pane.canvas.position_to_pixel(
+                *pane.canvas.plot.compute_gene_positions()[0]
+            )
             clicked.append(QTest.mouseClick(pane.canvas.canvas, LEFT, NONE, place))
 
     markers.compared_changed.connect(click_while_the_former_plot_is_seen)

@@ -403,7 +403,7 @@ def test_what_genes_hold_is_said_and_can_be_corrected(
     load(columns.apply_button.click)
     assert session.snapshot is shown
     assert dock.data_controls.summary.text().endswith("\nGenes: logarithms of counts.")
-    one = session.dataset.expression.dense_column(0)
+    one = session.dataset.expression.make_dense_column(0)
     np.testing.assert_array_equal(one, X[:, 0])
     archive.save_session(
         dock.workspace.map_tree.to_saved_session(), saved := tmp_path / "map.zip"
@@ -412,11 +412,11 @@ def test_what_genes_hold_is_said_and_can_be_corrected(
     load(columns.apply_button.click)
     usual = np.log1p(1e4 * one / X.sum(axis=1))
     np.testing.assert_allclose(
-        session.dataset.expression.dense_column(0), usual, rtol=1e-5
+        session.dataset.expression.make_dense_column(0), usual, rtol=1e-5
     )
     load(lambda: dock.choose(saved))
     assert session.dataset.expression.kind == "logarithms"
-    np.testing.assert_array_equal(session.dataset.expression.dense_column(0), one)
+    np.testing.assert_array_equal(session.dataset.expression.make_dense_column(0), one)
 
 
 def test_a_sorted_table_with_names_is_matched_and_that_is_said(

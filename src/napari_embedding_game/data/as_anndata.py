@@ -10,7 +10,7 @@ import pandas as pd
 from napari_embedding_game.data.columns import make_names_unique
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats.matrices import build_anndata
-from napari_embedding_game.data.palette import scanpy_color_arrays
+from napari_embedding_game.data.palette import make_scanpy_color_arrays
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.tissue import POSITIONS
@@ -84,5 +84,5 @@ def as_anndata(dataset: Dataset) -> AnnData:
         adata.obsm[SECOND] = dataset.second_X
     if dataset.tissue is not None:
         adata.obsm[POSITIONS] = dataset.tissue.positions
-    adata.uns |= scanpy_color_arrays(adata.obs, dataset.level_colors)
+    adata.uns |= make_scanpy_color_arrays(adata.obs, dataset.level_colors)
     return adata

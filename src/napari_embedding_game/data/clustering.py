@@ -59,7 +59,7 @@ class Clustering:
         return np.flatnonzero(self.labels == cluster_id)
 
 
-def clustering_from_labels(labels: NDArray[np.int32]) -> Clustering:
+def make_clustering_from_labels(labels: NDArray[np.int32]) -> Clustering:
     """Build a clustering from labels (n,); each cluster is named by its number."""
     ids, sizes = np.unique(labels, return_counts=True)
     pairs = zip(ids.tolist(), sizes.tolist(), strict=True)

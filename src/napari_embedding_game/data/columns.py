@@ -106,7 +106,7 @@ def parse_numbers(
         if is_text or (n and not is_needed):
             return None
         if n:
-            raise DataError(_text_among_numbers_message(column, wrong, where))
+            raise DataError(_describe_text_among_numbers(column, wrong, where))
         column = parsed
     return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
@@ -167,7 +167,7 @@ def are_zero_padded_codes(texts: Iterable[object]) -> bool:
     return all_digits and any(map(CODE.fullmatch, filled))
 
 
-def _text_among_numbers_message(
+def _describe_text_among_numbers(
     column: pd.Series, wrong: NDArray[np.bool_], where: str
 ) -> str:
     """Return a sentence that quotes the first `wrong` text of a column and its row.
@@ -224,7 +224,7 @@ def holds_integers(column: pd.Series) -> bool:
     return pd.api.types.is_integer_dtype(column) or parse_integers(column) is not None
 
 
-def axes_by_external_map(columns: Iterable[object]) -> dict[str, list[str]]:
+def find_axes_by_external_map(columns: Iterable[object]) -> dict[str, list[str]]:
     """Return the sorted axis columns of each external map, keyed by the map's name.
 
     Recognised are maps of two or three axes: UMAP_1 and UMAP_2, ``tsne1`` to ``tsne3``.

@@ -405,16 +405,17 @@ class Dataset:
         replaced = self.added_of_kind(record.kind) if replaces else {}
         name, number = base_name, 1
 
-        def columns_to_overwrite() -> set[str]:
+        def list_columns_to_overwrite() -> set[str]:
             return set(replaced[name].columns) if name in replaced else set()
 
         while (
-            {name + ending for ending in columns_by_suffix} - columns_to_overwrite()
+            {name + ending for ending in columns_by_suffix}
+            - list_columns_to_overwrite()
         ) & set(self.obs.columns):
             number += 1
             name = f"{base_name} {number}"
         new = {name + ending: values for ending, values in columns_by_suffix.items()}
-        obs = self.obs.drop(columns=[*columns_to_overwrite()], errors="ignore")
+        obs = self.obs.drop(columns=[*list_columns_to_overwrite()], errors="ignore")
         # insert avoids the warning of pandas on setting a column of a slice.
         for one, values in new.items():
             obs.insert(obs.shape[1], one, values)
@@ -551,7 +552,7 @@ class Dataset:
             dataset = dataset.subset(kept, reason=MISSING_VALUES).with_own_matrices()
         return dataset if left_out is None else replace(dataset, left_out=left_out)
 
-    def why_left_out(self) -> pd.Categorical:
+    def explain_left_out(self) -> pd.Categorical:
         """Return the reason why each source row was left out, missing for kept rows.
 
         The result is (n_source_rows,), with the reasons as categories. If several

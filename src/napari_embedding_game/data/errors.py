@@ -20,14 +20,14 @@ class DataError(ValueError):
 class MissingValuesError(DataError):
     """Rows have missing values, and the options say not to leave them out.
 
-    ``str()`` names the remedy for a caller of a reader; :meth:`sentence_with_remedy`
+    ``str()`` names the remedy for a caller of a reader; :meth:`describe_with_remedy`
     puts another remedy into the sentence.
     """
 
     def __str__(self) -> str:
-        return self.sentence_with_remedy('missing="drop"')
+        return self.describe_with_remedy('missing="drop"')
 
-    def sentence_with_remedy(self, remedy: str) -> str:
+    def describe_with_remedy(self, remedy: str) -> str:
         """Return the error sentence with a remedy in brackets: "(--missing drop)"."""
         return f"{self.args[0]} ({remedy})."
 

@@ -92,7 +92,7 @@ class Expression:
     @cached_property
     def row_factors(self) -> NDArray[np.float64]:
         """(n,) factor that normalises the counts of each cell; 0 for an empty cell."""
-        return depth_factors(take_rows(self.profile, self.rows), TARGET_SUM)
+        return compute_depth_factors(take_rows(self.profile, self.rows), TARGET_SUM)
 
     @property
     def values(self) -> Any:
@@ -104,7 +104,7 @@ class Expression:
     def _values_of_all_rows(self) -> Any:
         return self._normalise(self.profile)
 
-    def dense_column(self, index: int) -> NDArray[np.floating]:
+    def make_dense_column(self, index: int) -> NDArray[np.floating]:
         """Return a single column of :attr:`values` as an array (n,)."""
         return to_dense(self.take_columns([index])).ravel()
 
@@ -139,10 +139,10 @@ def guess_gene_kind(values: Any) -> GeneKind:
     """Return whether genes (n, G) seem to be counts, logarithms or other values."""
     if look_like_counts(values):
         return "counts"
-    return "logarithms" if _looks_like_log1p(values) else "values"
+    return "logarithms" if _is_probably_log1p(values) else "values"
 
 
-def depth_factors(counts: Any, target_sum: float) -> NDArray[np.float64]:
+def compute_depth_factors(counts: Any, target_sum: float) -> NDArray[np.float64]:
     """Return the factor of each cell, (n,), that brings its counts to `target_sum`.
 
     The factor of a cell without counts is 0.
@@ -187,7 +187,7 @@ def scale_and_log1p(counts: Any, row_factors: NDArray[np.float64]) -> Any:
     return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
 
 
-def _looks_like_log1p(profile: Any) -> bool:
+def _is_probably_log1p(profile: Any) -> bool:
     """Return whether values look like log1p of counts.
 
     They do if there are zeros and no negative values, the highest is below 20, and

@@ -60,7 +60,7 @@ class FoundNames:
         return f"Not in the data: {self.missing_text}." if self.missing else ""
 
 
-def gene_display_names(var: pd.DataFrame) -> pd.Index:
+def choose_gene_display_names(var: pd.DataFrame) -> pd.Index:
     """Return the (G,) names of genes to show.
 
     These are the index of ``var``; but if at least half of the index are Ensembl
@@ -125,10 +125,10 @@ def find_names(
         pd.Series(list(wanted), dtype=str),
         pd.Series(list(data_names), dtype=str),
     )
-    each = _lookup_indices(asked, known.drop_duplicates())
+    each = _find_indices_of_texts(asked, known.drop_duplicates())
     for other in (known, pd.Series(list(data_ids), dtype=str)):
         if (absent := each < 0).any():
-            each[absent] = _lookup_indices(
+            each[absent] = _find_indices_of_texts(
                 _fold_case_and_version(asked[absent]),
                 _fold_case_and_version(other).drop_duplicates(keep=False),
             )
@@ -141,7 +141,7 @@ def _fold_case_and_version(names: pd.Series) -> pd.Series:
     return texts.str.replace(r"^(ens[a-z]*g\d+)\.\d+$", r"\1", regex=True)
 
 
-def _lookup_indices(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
+def _find_indices_of_texts(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
     """Return the label in `known` of each text in `asked`; -1 for a missing text.
 
     The index of `known`, whose texts are unique, holds positions in the data.

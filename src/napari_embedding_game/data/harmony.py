@@ -32,7 +32,7 @@ def find_batch_columns(dataset: Dataset) -> list[str]:
     return dataset.sort_samples_first(usable)
 
 
-def mixing_note(key: str) -> str:
+def describe_mixing(key: str) -> str:
     """Return sentences that say what mixing the batches of column `key` did.
 
     They warn if the name of the column is one of cell types.

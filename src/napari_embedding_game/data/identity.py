@@ -100,7 +100,7 @@ def align_rows(
     order = find_row_order(known.names, found.names)
     if order is None:
         sorted_text = "its rows stand in another order, and some have the same name"
-        why = missing_row_text(known.names, found.names) or sorted_text
+        why = describe_missing_row(known.names, found.names) or sorted_text
         raise DataError(CHANGED_MESSAGE.format(source_name, why, remedy))
     hashes, found_hashes = known.row_hashes, found.row_hashes
     if not hashes or not found_hashes:
@@ -108,12 +108,12 @@ def align_rows(
     telling = known.distinguishing_parts
     shared = [part for part in telling if len(found_hashes.get(part, ())) == n]
     if not shared:
-        why = _missing_part_text(telling[0], found_hashes)
+        why = _describe_missing_part(telling[0], found_hashes)
         raise DataError(CHANGED_MESSAGE.format(source_name, why, remedy))
     for part in shared:
         if np.array_equal(hashes[part], found_hashes[part][order]):
             return order
-    why = _changed_numbers_text(hashes[shared[0]], found_hashes[shared[0]], order)
+    why = _describe_changed_numbers(hashes[shared[0]], found_hashes[shared[0]], order)
     raise DataError(CHANGED_MESSAGE.format(source_name, why, remedy))
 
 
@@ -161,7 +161,7 @@ def hash_rows(values: Any) -> NDArray[np.uint64]:
     n, n_columns = values.shape
     hashes = np.empty(n, np.uint64)
     if sp.issparse(values):
-        matrix, factors = sp.csr_matrix(values), _odd_hash_factors(n_columns)
+        matrix, factors = sp.csr_matrix(values), _make_odd_hash_factors(n_columns)
         for first in range(0, n, _ROWS):
             block = matrix[first : first + _ROWS]
             bits = sp.csr_matrix(
@@ -171,7 +171,7 @@ def hash_rows(values: Any) -> NDArray[np.uint64]:
             hashes[first : first + _ROWS] = bits @ factors
         return hashes
     step = max(1, n_columns // MAX_COLUMNS)
-    factors = _odd_hash_factors(n_columns)[::step]
+    factors = _make_odd_hash_factors(n_columns)[::step]
     n_rows = max(1, _VALUES // max(1, len(factors)))
     for first in range(0, n, n_rows):
         block = values[first : first + n_rows, ::step]
@@ -214,7 +214,7 @@ def _to_mixed_bits(values: Any) -> NDArray[np.uint64]:
     return bits
 
 
-def _odd_hash_factors(n_columns: int) -> NDArray[np.uint64]:
+def _make_odd_hash_factors(n_columns: int) -> NDArray[np.uint64]:
     """Return an odd factor for each column, (n_columns,), by SplitMix64."""
     z = np.arange(1, n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -231,7 +231,7 @@ def _name_hash_factor(name: str) -> np.uint64:
 # Sums that a notebook compares, on any machine
 
 
-def absolute_row_sums(values: Any) -> NDArray[np.float64]:
+def sum_absolute_rows(values: Any) -> NDArray[np.float64]:
     """Return (n,) sums of the absolute values of each row; missing values count 0."""
     if sp.issparse(values):
         return np.asarray(abs(values).sum(axis=1), np.float64).ravel()
@@ -245,7 +245,7 @@ def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
     that these are the same rows. Sums are compared to four digits, as logarithms are
     rounded differently on other machines.
     """
-    known, found = sums.to_numpy(np.float64), absolute_row_sums(adata.X)
+    known, found = sums.to_numpy(np.float64), sum_absolute_rows(adata.X)
     is_other = ~np.isclose(found, known, rtol=1e-4, atol=1e-6)
     if is_other.any():
         raise DataError(
@@ -257,14 +257,14 @@ def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
 # Clauses on what has changed
 
 
-def missing_row_text(known_names: pd.Index, found_names: pd.Index) -> str:
+def describe_missing_row(known_names: pd.Index, found_names: pd.Index) -> str:
     """Return a clause that names the first known row that is gone; "" if none is."""
     known_names, found_names = known_names.astype(str), found_names.astype(str)
     gone = known_names[~known_names.isin(found_names)]
     return f'it has no row "{gone[0]}" any more' if len(gone) else ""
 
 
-def _missing_part_text(part: Part, found: RowHashes) -> str:
+def _describe_missing_part(part: Part, found: RowHashes) -> str:
     """Return a clause that names the lost part, or the lost columns of a table.
 
     ``found``: hashes of the parts that the source still has.
@@ -277,7 +277,7 @@ def _missing_part_text(part: Part, found: RowHashes) -> str:
     return f"it no longer has {what}"
 
 
-def _changed_numbers_text(
+def _describe_changed_numbers(
     known: NDArray[np.uint64], found: NDArray[np.uint64], order: NDArray[np.intp]
 ) -> str:
     """Return a clause on how many rows have other hashes, or that rows were reordered.

@@ -35,7 +35,9 @@ def load_with_labels(
         return (yield from _load_table_with_labels(path, request, options))
     result = yield from load_read_result(path, options)
     yield FINDING_STAGE
-    link = join_with_labels(_identifying_columns(result.dataset), request, path.name)
+    link = join_with_labels(
+        _collect_identifying_columns(result.dataset), request, path.name
+    )
     return replace(result, dataset=apply_join(result.dataset, link), join=link)
 
 
@@ -88,7 +90,7 @@ def apply_join(dataset: Dataset, join: Join) -> Dataset:
     )
 
 
-def _identifying_columns(dataset: Dataset) -> pd.DataFrame:
+def _collect_identifying_columns(dataset: Dataset) -> pd.DataFrame:
     """Return the metadata of all source rows, in which ids are sought.
 
     Of .h5ad and .zarr row names are a column, too. Without metadata the table has rows

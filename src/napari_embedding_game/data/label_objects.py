@@ -96,13 +96,13 @@ class Objects:
         Step 2 counts only if at least half of the smaller set then match: some objects
         lie alike in another image by chance.
         """
-        theirs = others._box_and_area_keys()
+        theirs = others._make_box_and_area_keys()
         row_of = {key: i for i, key in enumerate(theirs)}
         same = np.array(
-            [row_of.get(key, -1) for key in self._box_and_area_keys()], np.intp
+            [row_of.get(key, -1) for key in self._make_box_and_area_keys()], np.intp
         )
         # Interleaved objects share a box: the label decides between them.
-        pairs = zip(same_label_indices, self._box_and_area_keys(), strict=True)
+        pairs = zip(same_label_indices, self._make_box_and_area_keys(), strict=True)
         stays = [i >= 0 and theirs[i] == key for i, key in pairs]
         same = np.where(stays, same_label_indices, same)
         is_free = (same_label_indices >= 0) & ~np.isin(same_label_indices, same)
@@ -110,7 +110,7 @@ class Objects:
         found = np.where((same < 0) & is_free, same_label_indices, same)
         return found if 2 * (found >= 0).sum() >= min(len(self), len(others)) else same
 
-    def _box_and_area_keys(self) -> list[tuple[int, ...]]:
+    def _make_box_and_area_keys(self) -> list[tuple[int, ...]]:
         """Return box and area of each object as a tuple, for comparison."""
         return list(map(tuple, np.column_stack([self.boxes, self.areas]).tolist()))
 
@@ -136,7 +136,7 @@ class Objects:
         boxes = ends.reshape(len(self), 2 * ends.shape[2])
         return Objects(self.label_ids, boxes, self.areas)
 
-    def box_slices(self, row: int) -> tuple[slice, ...]:
+    def make_box_slices(self, row: int) -> tuple[slice, ...]:
         """Return the slices that cut a row's box out of the label image."""
         return tuple(slice(*along) for along in self.box_corners[row].T.tolist())
 
@@ -214,7 +214,7 @@ def share_of_matching_objects(
         return 0.0
     rows = np.linspace(0, len(objects) - 1, min(n_checked, len(objects))).astype(int)
     some = objects.take(rows)
-    boxes = (np.asarray(labels[some.box_slices(row)]) for row in range(len(some)))
+    boxes = (np.asarray(labels[some.make_box_slices(row)]) for row in range(len(some)))
     areas = [(x == k).sum() for x, k in zip(boxes, some.label_ids, strict=True)]
     return float(np.mean(areas == some.areas))
 

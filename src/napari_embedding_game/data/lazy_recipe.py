@@ -27,7 +27,7 @@ from napari_embedding_game.data.formats.spaces import (
     get_space_item,
     get_space_var,
 )
-from napari_embedding_game.data.gene_names import gene_display_names
+from napari_embedding_game.data.gene_names import choose_gene_display_names
 from napari_embedding_game.data.quality_control import compute_cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
@@ -61,7 +61,7 @@ def write_principal_components(
 
     recipe, name = recipe or Recipe(), source.name
 
-    def of_chunks(X: Any, function: Callable[..., Any]) -> Any:
+    def compute_of_chunks(X: Any, function: Callable[..., Any]) -> Any:
         """Compute ``function`` of each chunk of X, and return the results in order."""
         return compute(*map(delayed(function), X.to_delayed().ravel()))
 
@@ -69,7 +69,7 @@ def write_principal_components(
         root = to_readable_root(file, source)
         where = choose_space(root, space or "X", name)
         item = get_space_item(root, where)
-        n_cells, n_genes = _matrix_shape(item)
+        n_cells, n_genes = _find_matrix_shape(item)
         opened = read_elem_lazy if store.is_stored(item) else from_array
         X = opened(item, chunks=(min(CHUNK, n_cells), n_genes))
         if hasattr(item, "keys"):  # a sparse matrix is a group
@@ -82,14 +82,14 @@ def write_principal_components(
             )
         yield Stage("Counting the genes of each cell")
         var = store.read_element(get_space_var(root, where), name, "its table var")
-        quality = of_chunks(
-            X, partial(compute_cell_quality, names=list(gene_display_names(var)))
+        quality = compute_of_chunks(
+            X, partial(compute_cell_quality, names=list(choose_gene_display_names(var)))
         )
-        cells = steps.passing_cells(
+        cells = steps.find_passing_cells(
             steps.find_cells_outside_limits(recipe, pd.concat(quality), name)
         )
         X = X[np.flatnonzero(cells)]
-        n_detected = np.sum(of_chunks(X, _count_cells_per_gene), axis=0)
+        n_detected = np.sum(compute_of_chunks(X, _count_cells_per_gene), axis=0)
         genes, adata = yield from steps.normalise_and_log(X, n_detected, recipe, name)
         solver = "covariance_eigh"
         variable = yield from steps.compute_pca_of_variable_genes(
@@ -99,7 +99,7 @@ def write_principal_components(
         n_comps = int(components.shape[1])
         components.rechunk((CHUNK, n_comps)).to_zarr(str(out))
     n_used = int(variable.n_vars)
-    facts = steps.recipe_facts(recipe, where, cells, genes, n_used, n_comps)
+    facts = steps.collect_recipe_facts(recipe, where, cells, genes, n_used, n_comps)
     return np.flatnonzero(cells).astype(np.int64), facts
 
 
@@ -110,12 +110,12 @@ def read_counts_shape(source: Path, space: str | None = None) -> tuple[int, int]
     """
     with store.open_store(source) as file:
         root = to_readable_root(file, source)
-        return _matrix_shape(
+        return _find_matrix_shape(
             get_space_item(root, choose_space(root, space or "X", source.name))
         )
 
 
-def _matrix_shape(item: Any) -> tuple[int, int]:
+def _find_matrix_shape(item: Any) -> tuple[int, int]:
     # A sparse matrix is a group that stores its shape as an attribute.
     """Return the rows and columns of a stored matrix."""
     n_cells, n_genes = item.attrs["shape"] if hasattr(item, "keys") else item.shape

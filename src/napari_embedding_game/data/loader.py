@@ -107,6 +107,6 @@ def mix_dataset_batches(
         X=mixed,
         space=f'{dataset.space}, "{key}" mixed by Harmony',
         read_options=replace(dataset.read_options or ReadOptions(), batch_key=key),
-        notes=(*dataset.notes, harmony.mixing_note(key)),
+        notes=(*dataset.notes, harmony.describe_mixing(key)),
         provenance={**dataset.provenance, "harmony": facts},
     )

@@ -59,7 +59,7 @@ def choose_palette(palette: str) -> None:
     _chosen["palette"] = palette if palette in _HEXES else USUAL
 
 
-def palette_colors(n_levels: int) -> Colors:
+def make_palette_colors(n_levels: int) -> Colors:
     """Return the first colours of the chosen palette, (n_levels, 4).
 
     After 99 colours they repeat.
@@ -85,7 +85,7 @@ def level_colors(
 
     A child map has all levels of its parent, so that levels keep their colours.
     """
-    colors = palette_colors(len(levels))
+    colors = make_palette_colors(len(levels))
     if not stored_colors:
         return colors
     from matplotlib import colors as named
@@ -108,7 +108,7 @@ def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
     """
     ids = np.array([cluster.id for cluster in clusters], int)
     # Ids count from 1; the cluster of landmark 0 has the last colour.
-    colors: Colors = palette_colors(int(ids.max(initial=0)) + 1)[ids - 1]
+    colors: Colors = make_palette_colors(int(ids.max(initial=0)) + 1)[ids - 1]
     for i, cluster in enumerate(clusters):
         if cluster.color:
             rgb = np.frombuffer(bytes.fromhex(cluster.color[1:]), np.uint8)
@@ -130,7 +130,7 @@ def to_hex_colors(colors: NDArray[np.floating]) -> list[str]:
     return [f"#{level.tobytes().hex()}" for level in levels]
 
 
-def scanpy_color_arrays(
+def make_scanpy_color_arrays(
     obs: pd.DataFrame, colors_by_column: Mapping[str, Mapping[str, str]]
 ) -> dict[str, NDArray[Any]]:
     """Return the colours of levels as scanpy has them in ``uns``.

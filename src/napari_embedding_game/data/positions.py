@@ -201,7 +201,7 @@ def find_section_column(
     roles = {**find_track_roles(table, chosen_roles), **chosen_roles}
     names = [x for x in names if roles.get(x, "groups") in LEVELS]
     order = {word: rank for rank, word in enumerate((*_SECTIONS, ""))}
-    words = {name: _section_word(name) for name in names if is_section_name(name)}
+    words = {name: _find_section_word(name) for name in names if is_section_name(name)}
     for name in sorted(words, key=lambda name: order[words[name]]):
         if are_on_each_other(positions, pd.factorize(table[name])[0]):
             return name
@@ -210,10 +210,10 @@ def find_section_column(
 
 def is_section_name(name: str) -> bool:
     """Return whether a column's name is one of sections, or of samples."""
-    return bool(_section_word(name)) or is_sample_name(name)
+    return bool(_find_section_word(name)) or is_sample_name(name)
 
 
-def _section_word(name: str) -> str:
+def _find_section_word(name: str) -> str:
     """Return the word of :data:`_SECTIONS` that a name ends with; "" for none."""
     plain = _ENDING_OF_SECTIONS.sub("", split_camel_case(name)).lower()
     last = re.split(r"[_\- .]", plain)[-1]

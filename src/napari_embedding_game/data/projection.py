@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import (
     TARGET_SUM,
-    depth_factors,
+    compute_depth_factors,
     guess_gene_kind,
     scale_and_log1p,
     to_dense,
@@ -162,7 +162,7 @@ def normalise_expression(values: Any, target_sum: float, where: str) -> Any:
         is_sparse = sp.issparse(values)
         values = sp.csr_matrix(values).expm1() if is_sparse else np.expm1(values)
     factors = (
-        depth_factors(values, target_sum) if target_sum else np.ones(values.shape[0])
+        compute_depth_factors(values, target_sum) if target_sum else np.ones(values.shape[0])
     )
     return scale_and_log1p(values, factors).astype(np.float32)
 

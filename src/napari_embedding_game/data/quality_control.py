@@ -73,12 +73,12 @@ def find_cells_left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
         number = max(1, number) if limit == "min_genes" else number
         values = quality.get(column, 0 * is_out)
         rows = np.asarray(values < number if is_least else values > (number or np.inf))
-        reasons[limit] = rows & ~is_out, limit_text(limit, number)
+        reasons[limit] = rows & ~is_out, describe_limit(limit, number)
         is_out |= rows
     return reasons
 
 
-def limit_text(limit: str, value: float) -> str:
+def describe_limit(limit: str, value: float) -> str:
     """Return the reason for cells beyond a limit, such as "fewer than 200 genes".
 
     ``limit``: name of the limit. For 0 or 1 as fewest genes the text is "no genes".
@@ -88,7 +88,7 @@ def limit_text(limit: str, value: float) -> str:
     return re.sub("^fewer than [01] genes", "no genes", words)
 
 
-def rare_gene_text(min_cells: int) -> str:
+def describe_rare_genes(min_cells: int) -> str:
     """Return how many cells have a gene that is left out: "fewer than 3 cells".
 
     For a minimum of 0 or 1 the text is "no cell".

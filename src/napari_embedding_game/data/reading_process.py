@@ -157,15 +157,15 @@ class _Process:
         """
         assert self._process.stdin is not None
         # Reading a file may take three quarters of the free memory.
-        most, (before, _) = 3 * memory.budget() // 2, self._memory_and_seconds()
-        name, size = Path(path).name, _unpacked_size(Path(path))
+        most, (before, _) = 3 * memory.budget() // 2, self._measure_memory_and_seconds()
+        name, size = Path(path).name, _measure_unpacked_size(Path(path))
         most_here, patience, begun = math.inf, math.inf, 0.0
         with suppress(OSError):  # if the process has just ended, the listener says so
             pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
-            used, seconds = self._memory_and_seconds()
+            used, seconds = self._measure_memory_and_seconds()
             memory.check_bytes_read(used - before, name, most)
             if used - before > most_here or seconds - begun > patience:
                 raise DataError(
@@ -197,7 +197,7 @@ class _Process:
         if waits:
             self._process.wait()
 
-    def _memory_and_seconds(self) -> tuple[int, float]:
+    def _measure_memory_and_seconds(self) -> tuple[int, float]:
         """Return the bytes of memory and seconds of processor time of the process.
 
         Both are 0 once the process has ended.
@@ -229,7 +229,7 @@ class _Process:
         self._answers.put(("ended", reason))
 
 
-def _unpacked_size(path: Path) -> float:
+def _measure_unpacked_size(path: Path) -> float:
     """Return the bytes of a file, or of all files in a .zarr folder; inf if unknown.
 
     For a .gz file this is the most that it may hold. The size of another folder is

@@ -26,9 +26,9 @@ from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
     Reasons,
     compute_cell_quality,
+    describe_rare_genes,
     find_cells_left_out,
     find_doublets,
-    rare_gene_text,
 )
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
@@ -83,7 +83,7 @@ def apply_recipe(
     counts = sp.csr_matrix(dataset.X)
     quality = compute_cell_quality(counts, dataset.var_names)
     reasons = find_cells_outside_limits(recipe, quality, name)
-    kept = passing_cells(reasons)
+    kept = find_passing_cells(reasons)
     if key is not None:
         harmony.check_batches(dataset, key, kept)
     if recipe.doublets:
@@ -96,7 +96,7 @@ def apply_recipe(
             batches = None if key is None else dataset.obs[key][kept]
             scores[kept], is_doublet[kept] = find_doublets(counts[kept], batches)
         quality["doublet_score"], reasons["doublets"] = scores, (is_doublet, _DOUBLET)
-        kept = passing_cells(reasons)
+        kept = find_passing_cells(reasons)
     if stored is not None and not np.array_equal(kept, stored.kept[dataset.kept]):
         return (yield from apply_recipe(dataset, recipe))
     counts, part = counts[kept], dataset.subset(kept)
@@ -117,7 +117,7 @@ def apply_recipe(
     fresh = {k: v.to_numpy() for k, v in quality.items() if k not in part.obs}
     n_used = len(projection.genes)
     facts = {
-        **recipe_facts(recipe, dataset.space, kept, genes, n_used, n_comps),
+        **collect_recipe_facts(recipe, dataset.space, kept, genes, n_used, n_comps),
         "left_out": {limit: int(rows.sum()) for limit, (rows, _) in reasons.items()},
         **({} if key is None else {"harmonypy": metadata.version("harmonypy")}),
     }
@@ -138,18 +138,18 @@ def apply_recipe(
         has_expression=True,
         projection=projection,
         read_options=replace(dataset.read_options or ReadOptions(), recipe=recipe),
-        notes=(*dataset.notes, *_recipe_notes(recipe, facts, reasons, len(genes))),
+        notes=(*dataset.notes, *_describe_recipe(recipe, facts, reasons, len(genes))),
         provenance={**dataset.provenance, "recipe": facts},
     )
 
 
-def _recipe_notes(
+def _describe_recipe(
     recipe: Recipe, facts: Mapping[str, Any], reasons: Reasons, n_genes: int
 ) -> list[str]:
     """Return sentences on the cells and genes that a recipe left out, and its steps.
 
-    ``facts``: provenance of the run, see :func:`recipe_facts`. ``n_genes``: number of
-    genes before any was left out.
+    ``facts``: provenance of the run, see :func:`collect_recipe_facts`. ``n_genes``:
+    number of genes before any was left out.
     """
     n_cells, notes = facts["cells_left_out"] + facts["cells_used"], list[str]()
     because = {_DOUBLET: "scrublet takes them for doublets"}
@@ -158,7 +158,7 @@ def _recipe_notes(
         if n := np.count_nonzero(rows):
             notes.append(f"{n:,} of {n_cells:,} cells left out because {words}.")
     if n_lost := facts["genes_left_out"]:
-        rare = rare_gene_text(recipe.min_cells)
+        rare = describe_rare_genes(recipe.min_cells)
         notes.append(f"{n_lost:,} of {n_genes:,} genes left out as found in {rare}.")
     notes.append(
         f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
@@ -166,7 +166,7 @@ def _recipe_notes(
         f"{recipe.max_value:g}, {facts['components']} principal components."
     )
     key = recipe.batch_key
-    return notes if key is None else [*notes, harmony.mixing_note(key)]
+    return notes if key is None else [*notes, harmony.describe_mixing(key)]
 
 
 # Steps that accept arrays in memory and arrays of Dask
@@ -181,7 +181,7 @@ def find_cells_outside_limits(
     are left; it names the limit that leaves out most cells.
     """
     reasons = find_cells_left_out(recipe, quality)
-    if (n_kept := int(passing_cells(reasons).sum())) < 3:
+    if (n_kept := int(find_passing_cells(reasons).sum())) < 3:
         rows, why = max(reasons.values(), key=lambda one: one[0].sum())
         raise DataError(
             f"Only {n_kept} of {len(rows):,} cells of {where} are within the limits of "
@@ -191,7 +191,7 @@ def find_cells_outside_limits(
     return reasons
 
 
-def passing_cells(reasons: Reasons) -> NDArray[np.bool_]:
+def find_passing_cells(reasons: Reasons) -> NDArray[np.bool_]:
     """Return a mask of the cells, (n,), that no reason leaves out."""
     return np.asarray(~np.any([rows for rows, _ in reasons.values()], axis=0))
 
@@ -263,7 +263,7 @@ def compute_pca_of_variable_genes(
     return variable
 
 
-def recipe_facts(
+def collect_recipe_facts(
     recipe: Recipe,
     space: str,
     kept_cells: Any,

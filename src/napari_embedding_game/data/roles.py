@@ -217,7 +217,7 @@ def _to_levels(column: pd.Series) -> pd.Series:
     return levels
 
 
-def roles_text(roles: Mapping[str, Role]) -> str:
+def describe_roles(roles: Mapping[str, Role]) -> str:
     """Return sentences that list the columns by role, as "Samples: donor.".
 
     At most three columns of each role are named; columns of this program's maps are

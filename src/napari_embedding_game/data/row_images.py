@@ -53,6 +53,6 @@ def flatten_pixels(values: NDArray[Any]) -> Matrix:
     return flat.astype(np.float32) / np.float32(255)
 
 
-def pixel_names(shape: tuple[int, ...]) -> list[str]:
+def make_pixel_names(shape: tuple[int, ...]) -> list[str]:
     """Return the names of the pixels of an (h, w[, c]) picture: "row,column[,c]"."""
     return [",".join(map(str, index)) for index in np.ndindex(*shape)]

@@ -54,7 +54,7 @@ def digits() -> Dataset:
         obs=pd.DataFrame(
             {"label": digit}, index=[str(i + 1) for i in range(len(digit))]
         ),
-        var_names=row_images.pixel_names(pictures.shape[1:]),
+        var_names=row_images.make_pixel_names(pictures.shape[1:]),
         space="8 x 8 pixels",
         images=pictures,
         provenance={SAMPLE: "digits"},

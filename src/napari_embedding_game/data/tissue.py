@@ -92,7 +92,7 @@ def to_tissue_positions(values: Any) -> NDArray[np.float32]:
     return positions
 
 
-def tissue_text(tissue: Tissue) -> str:
+def describe_tissue(tissue: Tissue) -> str:
     """Return a sentence as "Tissue: x, y in pixels, sections by slice, 2 pictures."."""
     n_known = int(tissue.is_known.sum())
     unit = {"µm": " in µm", "pixel": " in pixels", "": ""}[tissue.unit]

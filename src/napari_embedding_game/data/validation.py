@@ -93,7 +93,7 @@ def find_finite_rows(
 
 def check_magnitude_and_variation(X: Matrix, where: str) -> None:
     """Raise DataError if a magnitude exceeds 1e18, or all rows of `X` are the same."""
-    lowest, highest = column_extremes(X)
+    lowest, highest = find_column_extremes(X)
     if max(-float(lowest.min()), float(highest.max())) > _MAX_NUMBER:
         raise DataError(
             f"{where} has numbers larger than {_MAX_NUMBER:.0e}, too large to compare "
@@ -104,14 +104,14 @@ def check_magnitude_and_variation(X: Matrix, where: str) -> None:
 
 def check_rows_differ(X: Matrix, where: str) -> None:
     """Raise DataError if all rows of `X` are the same."""
-    if np.array_equal(*column_extremes(X)):
+    if np.array_equal(*find_column_extremes(X)):
         raise DataError(
             f"{where} is constant: all {X.shape[0]} rows are the same, so there is "
             "nothing to map; choose other columns or another space."
         )
 
 
-def column_extremes(X: Matrix) -> tuple[Any, Any]:
+def find_column_extremes(X: Matrix) -> tuple[Any, Any]:
     """Return the lowest and the highest value of each column, (D,) each."""
     lowest, highest = X.min(axis=0), X.max(axis=0)
     if sp.issparse(X):
@@ -136,9 +136,9 @@ def to_sufficient_precision(X: Any) -> Matrix:
         return single
     some = X[:: max(1, X.shape[0] // _COMPARED_ROWS)].astype(np.float64)
     with np.errstate(all="ignore"):  # values may be missing, infinite or too large
-        distances = _distances_to_next_row(some)
+        distances = _measure_distances_to_next_row(some)
         lost = (
-            _distances_to_next_row(some - to_float32(some).astype(np.float64))
+            _measure_distances_to_next_row(some - to_float32(some).astype(np.float64))
             / distances
         )
         is_lost = distances.any() and np.median(lost[distances > 0]) > _MAX_LOST
@@ -164,7 +164,7 @@ def _to_dtype(dtype: Any, X: Any) -> Matrix:
     return matrix
 
 
-def _distances_to_next_row(X: Matrix) -> NDArray[np.float64]:
+def _measure_distances_to_next_row(X: Matrix) -> NDArray[np.float64]:
     """Return the Euclidean distance of each row to the next row, (n - 1,)."""
     steps = X[1:] - X[:-1]
     squared = steps.multiply(steps) if sp.issparse(X) else np.square(steps)

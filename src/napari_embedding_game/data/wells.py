@@ -56,7 +56,7 @@ def well_name(well: Well) -> str:
     return f"{ROWS[well[0]]}{well[1] + 1:02d}"
 
 
-def smallest_plate_format(wells: Iterable[Well]) -> int:
+def find_smallest_plate_format(wells: Iterable[Well]) -> int:
     """Return the number of wells of the smallest usual plate that holds the wells.
 
     This is 6 without wells, and 1,536 if no plate holds them.

@@ -54,7 +54,7 @@ def find_axis_values(dataset: Dataset, name: str) -> pd.Series:
     if name in columns:
         values = dataset.obs[name].to_numpy(dtype=float, na_value=np.nan)
     else:
-        values = dataset.expression.dense_column(dataset.profile_names.index(name))
+        values = dataset.expression.make_dense_column(dataset.profile_names.index(name))
     return pd.Series(replace_infinite_by_nan(values), name=name)
 
 

@@ -57,7 +57,10 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.export.anndata_result import to_storable_obs
-from napari_embedding_game.data.export.result import installed_versions, to_storable
+from napari_embedding_game.data.export.result import (
+    find_installed_versions,
+    to_storable,
+)
 from napari_embedding_game.data.formats.anndata import to_readable_root
 from napari_embedding_game.data.formats.store import (
     is_zarr_array,
@@ -360,7 +363,7 @@ def write_placed_rows(
         "landmarks": model.landmarks_,
         "energy": model.energy_,
         "map_hash": model.map_hash_,
-        "versions": installed_versions(),
+        "versions": find_installed_versions(),
     }
     try:
         _write_zarr(obs, positions, record, half)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.dataset import Dataset, is_pairwise_space
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.tracks import find_columns, find_tracks
+from napari_embedding_game.session.tracks import find_tracks
 
 TISSUE = "tissue"
 """Name of the second space that is the mean of the cells around each cell."""
@@ -96,7 +96,7 @@ def find_section_columns(dataset: Dataset) -> list[str]:
     if tracks is not None:
         columns += [*tracks.movie_columns, tracks.time_unit]
     else:
-        columns += find_columns(dataset, "times")[:1]
+        columns += dataset.find_columns_of_roles("times")[:1]
     return list(dict.fromkeys(columns))
 
 

@@ -33,7 +33,7 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING, limit_threads
 from napari_embedding_game.data.column_names import is_cell_type_name
-from napari_embedding_game.data.columns import axes_by_external_map
+from napari_embedding_game.data.columns import find_axes_by_external_map
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -207,7 +207,9 @@ class Session:
     @property
     def given_maps(self) -> dict[str, list[str]]:
         """The columns of coordinates of each map in the metadata, by the map's name."""
-        return {} if self.dataset is None else axes_by_external_map(self.dataset.obs)
+        return (
+            {} if self.dataset is None else find_axes_by_external_map(self.dataset.obs)
+        )
 
     def _make_given_map_start(self) -> WarmStart:
         """Return the chosen given map as a start, with as many dimensions as it has.
@@ -924,7 +926,7 @@ def error_text(error: BaseException) -> str:
     An error of the program itself is shown as it is; other errors get an explanation.
     """
     if isinstance(error, MissingValuesError):
-        return error.sentence_with_remedy("tick the box below")
+        return error.describe_with_remedy("tick the box below")
     if isinstance(error, InputError | DataError):
         return str(error)
     if isinstance(error, MemoryError):

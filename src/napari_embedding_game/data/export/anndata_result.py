@@ -23,8 +23,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import reserve_bytes, write_h5ad
 from napari_embedding_game.data.export.result import (
     EmbeddingResult,
-    installed_versions,
-    last_path_part,
+    find_installed_versions,
+    get_last_path_part,
     to_storable,
 )
 from napari_embedding_game.data.formats.anndata import (
@@ -37,7 +37,7 @@ from napari_embedding_game.data.formats.fcs import find_fcs_files
 from napari_embedding_game.data.formats.matrices import build_anndata
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.identity import Identity, align_rows
-from napari_embedding_game.data.palette import scanpy_color_arrays
+from napari_embedding_game.data.palette import make_scanpy_color_arrays
 from napari_embedding_game.data.tissue import POSITIONS
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ MAP_COLUMNS = (*_FIGURES, "left_out", "landmark", "stability", "change")
 """Columns of a former map that a new map may lack."""
 
 
-def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
+def make_result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Return the columns of a result for all source rows, keyed by name.
 
     - cluster: displayed names of the clusters
@@ -85,12 +85,12 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         values[f"{KEY}_landmark"] = snapshot.labels
     columns = {name: dataset.expand_to_source_rows(one) for name, one in values.items()}
     if not dataset.kept.all():
-        columns[_LEFT_OUT] = dataset.why_left_out()
+        columns[_LEFT_OUT] = dataset.explain_left_out()
     return {**dataset.quality, **columns}
 
 
-def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
-    """Return label, position and :func:`result_columns` of every source row.
+def make_result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
+    """Return label, position and :func:`make_result_columns` of every source row.
 
     Positions of rows left out are NaN; the label is there for objects. Objects that
     were measured here have their time, centres and measures, too. The index holds the
@@ -105,7 +105,7 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
     if is_measured and obs is not None:
         columns |= {name: obs[name].to_numpy() for name in obs if name != "label"}
     columns |= zip([f"{KEY}_x", f"{KEY}_y", f"{KEY}_z"], positions.T, strict=False)
-    columns |= result_columns(dataset, result)
+    columns |= make_result_columns(dataset, result)
     # The profile has the measures in their own units.
     if is_measured and dataset.has_own_profile:
         values = dataset.expand_to_source_rows(dataset.profile)
@@ -120,7 +120,7 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
 
     A source that is AnnData or counts is copied; of another source, or none, the rows
     of the dataset are written. Adds ``obsm["X_embedding_game"]``, the columns of
-    :func:`result_columns` and ``uns["embedding_game"]``; rows left out get NaN and
+    :func:`make_result_columns` and ``uns["embedding_game"]``; rows left out get NaN and
     "unassigned", and ``obs["embedding_game_left_out"]`` says why. Rows of the source
     that are in another order now are found by name.
 
@@ -133,7 +133,7 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
             f"{source} is no longer there, but the result is written beside what it "
             "held: put it back, or save the result as .csv."
         )
-    if source is None or not h5ad_contains_source(source):
+    if source is None or not does_h5ad_contain_source(source):
         write_h5ad(_dataset_to_anndata(dataset), target)
     elif source.name.lower().endswith(".h5ad") and not has_array_tables(source):
         shutil.copyfile(source, target)  # copying avoids loading the unchanged parts
@@ -144,7 +144,7 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
     _add_result_to_file(dataset, result, target)
 
 
-def h5ad_contains_source(source: Path) -> bool:
+def does_h5ad_contain_source(source: Path) -> bool:
     """Return whether the .h5ad file of a map holds all that its source holds.
 
     This is so for AnnData, counts and folders but those of .fcs files. Of tables and
@@ -183,7 +183,7 @@ def _dataset_to_anndata(dataset: Dataset) -> AnnData:
     obs = to_storable_obs(obs).set_axis(dataset.source_obs_names.astype(str))
     values = dataset.expand_to_source_rows(dataset.profile)
     adata = build_anndata(values, obs, dataset.profile_names, dataset.gene_ids)
-    adata.uns |= scanpy_color_arrays(obs, dataset.level_colors)
+    adata.uns |= make_scanpy_color_arrays(obs, dataset.level_colors)
     element = split_space(dataset.space)
     if element is not None and element[0] == "obsm":
         adata.obsm[element[1]] = dataset.expand_to_source_rows(dataset.X)
@@ -237,7 +237,7 @@ def _add_result_to_file(
         # The components of a former map are replaced.
         if (components := f"uns/{KEY}/components") in file:
             used_keys.discard(read_elem(file[components]))
-    indices = _source_row_of_file_rows(dataset, target)
+    indices = _find_source_row_of_file_rows(dataset, target)
     new = _collect_result_parts(dataset, result, indices, used_keys)
     old_columns = [f"{KEY}_{name}" for name in (*MAP_COLUMNS, "annotation")]
     obs = obs.drop(columns=old_columns, errors="ignore").assign(**new["obs"])
@@ -259,7 +259,7 @@ def _add_result_to_file(
         )
 
 
-def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]:
+def _find_source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]:
     """Return for each row of a file the index of the source row of a dataset, (n,).
 
     If an .h5ad file holds all of the source, `target` is a copy of what the source
@@ -270,7 +270,7 @@ def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]
     """
     source = dataset.source
     # The file was written from the dataset.
-    if source is None or not h5ad_contains_source(source):
+    if source is None or not does_h5ad_contain_source(source):
         return np.arange(dataset.n_source_rows)
     known = Identity.from_dataset(dataset)
     order = align_rows(
@@ -333,7 +333,7 @@ def _collect_result_parts(
     ``obsm``; by default all rows in order. ``used_keys``: keys of ``obsm`` that the
     file keeps; if the key of the components is among them, it gets a suffix.
     """
-    obs, key = result_columns(dataset, result), find_components_key(dataset)
+    obs, key = make_result_columns(dataset, result), find_components_key(dataset)
     obsm = {f"X_{KEY}": dataset.expand_to_source_rows(result.snapshot.embedding)}
     if key is not None:
         key = f"{key}_{KEY}" if key in used_keys else key
@@ -341,7 +341,7 @@ def _collect_result_parts(
     uns: dict[str, Any] = {KEY: _build_record(dataset, result, key)}
     if colors := {x.name: x.color for x in result.groups.clusters if x.color}:
         levels = {name: {UNASSIGNED: GREY, **colors} for name in _COLORED}
-        uns |= scanpy_color_arrays(pd.DataFrame(obs), levels)
+        uns |= make_scanpy_color_arrays(pd.DataFrame(obs), levels)
     of_rows = [
         {name: x[source_rows] for name, x in part.items()} for part in (obs, obsm)
     ]
@@ -375,7 +375,7 @@ def _build_record(
             "notes": " ".join(dataset.notes),
         },
         "provenance": to_storable(_hide_folder_path(dataset.provenance)),
-        "versions": installed_versions(),
+        "versions": find_installed_versions(),
     }
     if components_key is not None:
         record["components"] = components_key
@@ -395,7 +395,7 @@ def _hide_folder_path(provenance: Mapping[str, Any]) -> dict[str, Any]:
     measured = provenance.get("measured")
     if not isinstance(measured, Mapping) or "folder" not in measured:
         return dict(provenance)
-    folder = last_path_part(str(measured["folder"]))
+    folder = get_last_path_part(str(measured["folder"]))
     return {**provenance, "measured": {**measured, "folder": folder}}
 
 

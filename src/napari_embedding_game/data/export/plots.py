@@ -60,12 +60,12 @@ def draw(plot: Plot) -> Any:
 
     Notebooks that the window has written import this function by its name.
     """
-    figure = new_figure(plot.size())
+    figure = make_figure(plot.size())
     plot.paint(figure.add_subplot())
     return figure
 
 
-def new_figure(size: tuple[float, float]) -> Any:
+def make_figure(size: tuple[float, float]) -> Any:
     """Return an empty figure of `size` in inches, without a window."""
     # This takes 0.3 s, which would delay the window.
     from matplotlib.figure import Figure
@@ -159,7 +159,7 @@ class MapPlot(Plot):
     names: tuple[NamedPosition, ...] = ()
     """Names written on the map."""
 
-    def legend_entries(self) -> LegendEntries:
+    def make_legend_entries(self) -> LegendEntries:
         """Return name, number of points and colour of each group, in the groups' order.
 
         Groups without a point are left out, and points without a group come last. Empty
@@ -193,7 +193,7 @@ class MapPlot(Plot):
         axes.set_aspect("equal", "datalim")
         if self.colors.scale is not None:
             add_colorbar(axes, self.colors)
-        elif key := self.legend_entries():
+        elif key := self.make_legend_entries():
             add_legend(axes, key, self.colors.title)
         # Names move up or down where they would cover other names.
         axes.figure.draw_without_rendering()
@@ -352,7 +352,7 @@ class VolcanoPlot(Plot):
         """Return width and height in inches."""
         return 4.0, 3.6
 
-    def gene_positions(self) -> Points:
+    def compute_gene_positions(self) -> Points:
         """Return the position of each gene, (G, 2): clipped change, -log10 p."""
         x = clip_changes_to_axis(self.changes, self.p_values)
         return np.column_stack([x, -np.log10(np.maximum(self.p_values, MIN_P))])
@@ -364,7 +364,7 @@ class VolcanoPlot(Plot):
         first and last ten are labelled where there is room. Genes without a change are
         left out.
         """
-        positions = self.gene_positions()
+        positions = self.compute_gene_positions()
         x, y = positions.T
         stands_out = (y > -np.log10(MAX_P)) & (abs(x) > MIN_CHANGE)
         is_finite = np.isfinite(x)

@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.data.clustering import Clustering, clustering_from_labels
+from napari_embedding_game.data.clustering import (
+    Clustering,
+    make_clustering_from_labels,
+)
 
 _VERSIONS_OF = (
     *("napari-embedding-game", "numpy", "scipy", "numba", "torch", "scikit-learn"),
@@ -35,7 +38,7 @@ class EmbeddingResult:
     @property
     def groups(self) -> Clustering:
         """Clusters of the result, else one cluster for each landmark."""
-        return self.clustering or clustering_from_labels(self.snapshot.labels)
+        return self.clustering or make_clustering_from_labels(self.snapshot.labels)
 
 
 def to_storable(value: Any) -> Any:
@@ -62,21 +65,21 @@ def to_storable(value: Any) -> Any:
     return "none" if value is None else str(value)
 
 
-def last_path_part(path: str) -> str:
+def get_last_path_part(path: str) -> str:
     """Return the last part of a path of any operating system."""
     return PureWindowsPath(path).name
 
 
-def installed_versions() -> dict[str, str]:
+def find_installed_versions() -> dict[str, str]:
     """Return the versions of this package and its main libraries, by name.
 
     A library that is missing has "not installed".
     """
-    return {package: _installed_version(package) for package in _VERSIONS_OF}
+    return {package: _find_installed_version(package) for package in _VERSIONS_OF}
 
 
 @cache
-def _installed_version(package: str) -> str:
+def _find_installed_version(package: str) -> str:
     """Return the version of an installed package, or "not installed"."""
     try:
         return metadata.version(package)  # reads a file, which takes 2 ms

@@ -14,7 +14,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export import atomic, plots
 from napari_embedding_game.data.export.anndata_result import (
     check_foreign_entries_kept,
-    result_frame,
+    make_result_frame,
     write_anndata,
 )
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -97,7 +97,9 @@ def write_map_figure(
 
 WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, Path], None]] = {
     ".h5ad": write_anndata,
-    ".csv": lambda data, result, path: result_frame(data, result).to_csv(path),
-    ".parquet": lambda data, result, path: result_frame(data, result).to_parquet(path),
+    ".csv": lambda data, result, path: make_result_frame(data, result).to_csv(path),
+    ".parquet": lambda data, result, path: make_result_frame(data, result).to_parquet(
+        path
+    ),
 }
 """Functions that write a result, keyed by the ending of the file's name."""

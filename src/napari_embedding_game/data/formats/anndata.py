@@ -34,10 +34,13 @@ from napari_embedding_game.data.expression import (
     to_natural_log,
 )
 from napari_embedding_game.data.formats import spaces, store
-from napari_embedding_game.data.formats.matrices import dataset_from_matrix
+from napari_embedding_game.data.formats.matrices import make_dataset_from_matrix
 from napari_embedding_game.data.formats.spatial_elements import find_elements_folder
 from napari_embedding_game.data.formats.tissue_parts import read_tissue
-from napari_embedding_game.data.gene_names import find_ensembl_ids, gene_display_names
+from napari_embedding_game.data.gene_names import (
+    choose_gene_display_names,
+    find_ensembl_ids,
+)
 from napari_embedding_game.data.identity import (
     Identity,
     Part,
@@ -243,7 +246,7 @@ def _read_whole_root(root: Any, path: Path) -> AnnData:
         return adata
     from anndata import read_h5ad
 
-    memory.check_fits(store.declared_bytes(root), path.name, "its content")
+    memory.check_fits(store.count_declared_bytes(root), path.name, "its content")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ignore warnings on the old format
         adata = read_h5ad(path)
@@ -293,7 +296,7 @@ def read_root_identity(root: Any, where: str, known: Identity) -> Identity:
     parts = {x: spaces.get_space_item(root, x) for x in spaces.find_all_spaces(root)}
     telling = {*known.distinguishing_parts}
     parts = {x: item for x, item in parts.items() if x in telling}
-    for part in sorted(parts, key=lambda x: store.declared_bytes(parts[x])):
+    for part in sorted(parts, key=lambda x: store.count_declared_bytes(parts[x])):
         values = store.read_element(parts[part], where, part)
         hashes |= (new := _hash_if_numeric(part, values))
         if order is not None and part in new:
@@ -325,7 +328,7 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     names = _read_gene_names(source, spaces.get_space_var(root, space))
     yield Stage(f"Reading {space}")
     values = _read_and_hash(source, spaces.get_space_item(root, space), space)
-    columns = _space_column_names(space, names, values)
+    columns = _list_space_column_names(space, names, values)
     second, second_X = options.second_space or "", None
     if second:
         second = spaces.choose_space(root, second, where)
@@ -338,7 +341,7 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     )
     yield Stage("Checking the numbers")
     X, are_pairs = to_numeric_matrix(values, space, where), is_pairwise_space(space)
-    dataset = dataset_from_matrix(
+    dataset = make_dataset_from_matrix(
         X,
         obs,
         list(map(str, obs.index)) if are_pairs else columns,
@@ -380,7 +383,7 @@ def _read_coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(new, index=obs.index)
 
 
-def _space_column_names(space: str, names: pd.Index, values: Any) -> list[str]:
+def _list_space_column_names(space: str, names: pd.Index, values: Any) -> list[str]:
     """Return the names of all columns of a space; an empty list for a pairwise space.
 
     A DataFrame has its numeric columns; another entry of ``obsm`` numbered ones, such
@@ -413,15 +416,15 @@ def _choose_and_read_compared_genes(
     root, notes = source.root, []
     are_embedded = space in ("X", spaces.RAW) or space.startswith("layers")
     matrix = values if are_embedded else root["X"] if spaces.has_matrix(root) else None
-    some = np.zeros(0) if matrix is None else store.first_values(matrix)
+    some = np.zeros(0) if matrix is None else store.read_first_values(matrix)
     is_number = some.dtype.kind in "buif"  # scaled genes have values below 0
     is_below_0 = is_number and np.fmin.reduce(some, axis=None, initial=0) < 0
     raw: Any = root.get("raw") if space != spaces.RAW else None
     raw = raw if spaces.has_matrix(raw) else None
     has_both = raw is not None and matrix is not None and not is_below_0
-    if has_both and look_like_counts(store.first_values(raw["X"])) > look_like_counts(
-        some
-    ):
+    if has_both and look_like_counts(
+        store.read_first_values(raw["X"])
+    ) > look_like_counts(some):
         notes, raw = [RAW_HOLDS_COUNTS], None
     if raw is not None:
         names = _read_gene_names(source, raw["var"])
@@ -457,7 +460,9 @@ def _read_gene_names(source: _Source, var: Any) -> pd.Index:
     """
     table = store.read_element(var, source.where, "its table var")
     gene_ids = source.gene_ids
-    names = table.index.astype(str) if source.by_ids else gene_display_names(table)
+    names = (
+        table.index.astype(str) if source.by_ids else choose_gene_display_names(table)
+    )
     if (ids := find_ensembl_ids(table)) is not None:
         for name, one in zip(make_names_unique(names), ids, strict=True):
             # Raw and X name different genes alike.
@@ -471,7 +476,10 @@ def _read_unless_large(source: _Source, part: str, item: Any) -> Any:
 
     Too large is more than half of the budget, a quarter of the free memory.
     """
-    if store.is_stored(item) and store.declared_bytes(item) > memory.budget() // 2:
+    if (
+        store.is_stored(item)
+        and store.count_declared_bytes(item) > memory.budget() // 2
+    ):
         return None
     return _read_and_hash(source, item, part)
 

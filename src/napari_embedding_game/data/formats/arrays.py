@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data import row_images
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
-from napari_embedding_game.data.formats.matrices import dataset_from_matrix
+from napari_embedding_game.data.formats.matrices import make_dataset_from_matrix
 from napari_embedding_game.data.formats.tables import TABLES, read_frame
 from napari_embedding_game.data.identity import hash_rows
 from napari_embedding_game.data.limits.memory import check_fits
@@ -74,7 +74,7 @@ def read_arrays_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
     check_shape((n_rows, math.prod(values.shape[1:])), path.name)
     pictures = row_images.to_thumbnails(values)
     X, names = _to_matrix_and_names(values, pictures)
-    dataset = dataset_from_matrix(
+    dataset = make_dataset_from_matrix(
         X,
         _to_row_metadata(arrays, n_rows),
         names,
@@ -192,7 +192,7 @@ def _to_matrix_and_names(
     """
     if pictures is not None:
         shape = pictures.shape[1:] if values.ndim == 2 else values.shape[1:]
-        return row_images.flatten_pixels(values), row_images.pixel_names(shape)
+        return row_images.flatten_pixels(values), row_images.make_pixel_names(shape)
     X = to_sufficient_precision(values)
     return X, [f"column {i + 1}" for i in range(X.shape[1])]
 

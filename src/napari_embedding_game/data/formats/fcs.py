@@ -26,7 +26,7 @@ from napari_embedding_game.data.columns import (
 )
 from napari_embedding_game.data.dataset import CYTOMETRY
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
-from napari_embedding_game.data.formats.matrices import dataset_from_matrix
+from napari_embedding_game.data.formats.matrices import make_dataset_from_matrix
 from napari_embedding_game.data.identity import hash_table_rows
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.read_options import ReadOptions
@@ -81,7 +81,9 @@ def _describe_channels(detectors: list[str], markers: list[str]) -> pd.DataFrame
     return table.set_axis(pd.Index(make_names_unique(names)))
 
 
-def _default_channels(channels: pd.DataFrame) -> tuple[tuple[str, ...], list[str]]:
+def _choose_default_channels(
+    channels: pd.DataFrame,
+) -> tuple[tuple[str, ...], list[str]]:
     """Return the channels that are embedded by default, and notes on this choice.
 
     These are, of the channels that measure a stain, the first kind that exists:
@@ -149,7 +151,7 @@ def read_fcs_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     if cofactor := COFACTORS[space]:
         stained = names[measures]
         events[stained] = np.arcsinh(events[stained] / cofactor)
-    usual_channels, pulse_notes = _default_channels(channels)
+    usual_channels, pulse_notes = _choose_default_channels(channels)
     chosen = options.columns or usual_channels
     notes += [] if options.columns else pulse_notes
     check_columns_exist(names, chosen, path.name)
@@ -161,7 +163,7 @@ def read_fcs_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     if path.is_dir():
         obs = obs.set_axis(samples + " " + index)
         obs = obs.assign(sample=pd.Categorical(samples))
-    dataset = dataset_from_matrix(
+    dataset = make_dataset_from_matrix(
         to_sufficient_precision(events[used].to_numpy()),
         obs,
         list(used),

@@ -40,7 +40,7 @@ def read_loom(path: Path) -> tuple[AnnData, list[str]]:
             )
         matrix = file["matrix"]
         n_genes, n = matrix.shape
-        check_fits(store.declared_bytes(matrix), path.name, "its matrix")
+        check_fits(store.count_declared_bytes(matrix), path.name, "its matrix")
         cells = _read_attributes(file["col_attrs"], n, path.name)
         genes = _read_attributes(file["row_attrs"], n_genes, path.name)
         steps = range(0, n, _CELLS_AT_ONCE)
@@ -68,7 +68,7 @@ def _read_attributes(group: Any, n: int, where: str) -> dict[str, NDArray[Any]]:
 
     Raises ValueError if any has another number of values.
     """
-    check_fits(store.declared_bytes(group), where, "its attributes")
+    check_fits(store.count_declared_bytes(group), where, "its attributes")
     found = {}
     for name, item in group.items():
         is_text = item.dtype.kind in "SO"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
-def dataset_from_matrix(
+def make_dataset_from_matrix(
     X: Matrix,
     obs: pd.DataFrame,
     names: Sequence[str],
@@ -153,7 +153,7 @@ def _standardise_columns(
         and other rows are NaN; the same columns in their own units, float32; their
         names; and notes.
     """
-    lowest, highest = validation.column_extremes(raw[is_kept])
+    lowest, highest = validation.find_column_extremes(raw[is_kept])
     varying = np.asarray(lowest < highest)
     constant = np.asarray(names, object)[~varying].tolist()
     names = np.asarray(names, object)[varying].tolist()

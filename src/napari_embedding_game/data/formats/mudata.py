@@ -61,7 +61,7 @@ def read_mudata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
             names = roots[name]["obs"].index
             second_X = _read_for_rows(names, roots[other], space, path.name)
             second_X = second_X[dataset.kept]
-            dataset = replace(dataset, second_space=second, second_X=second_X)
+            dataset = dataset.with_matrices(second_space=second, second_X=second_X)
     hashes = _add_modality(name, dataset.row_hashes)
     dataset = replace(dataset, space=chosen, row_hashes=hashes)
     others = [space for space in listed if space != chosen]

@@ -82,7 +82,9 @@ def choose_space(root: Any, space: str | None, where: str) -> str:
         )
     if space is None:
         measured = {
-            k: w for k, w in _obsm_widths(root).items() if not _NOT_MEASURED.match(k)
+            k: w
+            for k, w in _find_obsm_widths(root).items()
+            if not _NOT_MEASURED.match(k)
         }
         wide = [f"obsm['{key}']" for key, width in measured.items() if width > 3]
         candidates = ["obsm['X_pca']", *wide, "X", *spaces]
@@ -117,7 +119,7 @@ def find_coordinate_keys(root: Any) -> list[str]:
 
     Maps that this program wrote are left out.
     """
-    flat = (key for key, width in _obsm_widths(root).items() if width in (2, 3))
+    flat = (key for key, width in _find_obsm_widths(root).items() if width in (2, 3))
     return [key for key in flat if KEY not in key.lower()]
 
 
@@ -169,14 +171,14 @@ def has_matrix(group: Any) -> bool:
     return bool(attributes.get("encoding-type") != "null")
 
 
-def _obsm_widths(root: Any) -> dict[str, int]:
+def _find_obsm_widths(root: Any) -> dict[str, int]:
     """Return the number of columns of each numeric entry of ``obsm``, by its key."""
     group = root.get("obsm", {})
-    widths = {key: _matrix_width(group[key]) for key in sorted(group.keys())}
+    widths = {key: _find_matrix_width(group[key]) for key in sorted(group.keys())}
     return {key: width for key, width in widths.items() if width}
 
 
-def _matrix_width(item: Any) -> int:
+def _find_matrix_width(item: Any) -> int:
     """Return the number of columns of a numeric matrix or table; 0 for anything else.
 
     An item of a file declares it in its attributes, and a sparse matrix in "shape".
@@ -199,7 +201,7 @@ def find_all_spaces(root: Any) -> list[str]:
     """
     pairs = [key for key in sorted(root.get("obsp", {})) if _DISTANCES.search(key)]
     return [
-        *(f"obsm['{key}']" for key in _obsm_widths(root)),
+        *(f"obsm['{key}']" for key in _find_obsm_widths(root)),
         *(["X"] if has_matrix(root) else []),
         *([RAW] if has_matrix(root.get(RAW)) else []),
         *(f"layers['{key}']" for key in sorted(root.get("layers", {}))),

@@ -105,7 +105,7 @@ def is_stored(item: Any) -> bool:
     return type(item).__module__.startswith(("h5py", "zarr"))
 
 
-def declared_bytes(item: Any) -> int:
+def count_declared_bytes(item: Any) -> int:
     """Return the bytes that an item takes in memory, as its header declares.
 
     A group is the sum of its members, plus 8 bytes for each row and column of a sparse
@@ -114,7 +114,7 @@ def declared_bytes(item: Any) -> int:
     if not is_array(item):
         shape = item.attrs.get("shape", ()) if "indptr" in item else ()
         n_lines = sum(int(size) for size in np.ravel(shape))
-        return 8 * n_lines + sum(declared_bytes(item[key]) for key in item)
+        return 8 * n_lines + sum(count_declared_bytes(item[key]) for key in item)
     is_number = item.dtype.kind in "biufc"
     itemsize = item.dtype.itemsize + (0 if is_number else _TEXT_BYTES)
     # The shape of a null is None.
@@ -143,7 +143,7 @@ def read_element(item: Any, where: str, what: str) -> Any:
                     f"{where}: {what} is damaged, as {error}: make it anew."
                 ) from error
         return values
-    check_fits(declared_bytes(item), where, what)
+    check_fits(count_declared_bytes(item), where, what)
     try:
         values = read_elem(item)
     except Exception as error:
@@ -194,7 +194,7 @@ def validate_sparse_parts(adata: Any) -> None:
         validate_sparse(matrix)
 
 
-def first_values(item: Any) -> NDArray[Any]:
+def read_first_values(item: Any) -> NDArray[Any]:
     """Return the first values of a stored matrix, or all values of one in memory.
 
     Of a stored matrix these are whole rows, about 4 million values and at least one

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError, wrap_read_errors
-from napari_embedding_game.data.formats.matrices import dataset_from_matrix
+from napari_embedding_game.data.formats.matrices import make_dataset_from_matrix
 from napari_embedding_game.data.gene_names import (
     ENSEMBL,
+    choose_gene_display_names,
     find_ensembl_ids,
-    gene_display_names,
 )
 from napari_embedding_game.data.identity import Part, RowHashes, hash_table_rows
 from napari_embedding_game.data.limits import memory
@@ -188,7 +188,7 @@ def result_from_frame(
         if ids is not None:
             reasons = {NO_OBJECT: ids == 0}
             check_shape((int(np.count_nonzero(ids)), len(names)), where)
-    dataset = dataset_from_matrix(
+    dataset = make_dataset_from_matrix(
         np.column_stack([by_column[one] for one in names]),
         frame[[one for one in frame if one not in by_column]],
         names,
@@ -319,7 +319,9 @@ def _select_measures(
     if len(measures) - len(positions) < _MIN_BESIDE_POSITIONS:
         positions = []
     of_maps = [
-        axis for axes in columns.axes_by_external_map(unsaid).values() for axis in axes
+        axis
+        for axes in columns.find_axes_by_external_map(unsaid).values()
+        for axis in axes
     ]
     if len(of_maps) == len(measures):
         of_maps = []
@@ -369,9 +371,9 @@ def transpose_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     described = [str(c) for c in frame.columns if c != first.name and c not in values]
     var = frame[described].set_axis(first.astype(str))
     described = [
-        c for c in described if not gene_display_names(var).isin(frame[c]).any()
+        c for c in described if not choose_gene_display_names(var).isin(frame[c]).any()
     ]
-    names, notes = columns.make_gene_names_unique(gene_display_names(var))
+    names, notes = columns.make_gene_names_unique(choose_gene_display_names(var))
     turned = pd.DataFrame(values, index=names).T
     without = f", without {columns.list_text(described)}" if described else ""
     note = f"{len(names):,} rows became columns, {len(values):,} columns rows{without}"

@@ -87,7 +87,7 @@ def _read_h5(path: Path) -> _Counts:
                 ".csv."
             )
         group = file["matrix"]
-        check_fits(store.declared_bytes(group), path.name, "X")
+        check_fits(store.count_declared_bytes(group), path.name, "X")
         data, indices, indptr, shape = (
             group[part][:] for part in ("data", "indices", "indptr", "shape")
         )

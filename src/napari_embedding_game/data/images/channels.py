@@ -38,7 +38,7 @@ def split_into_channels(image: Any, labels_shape: tuple[int, ...]) -> list[Any]:
     return list(np.moveaxis(image, -1 if theirs[:-1] == labels_shape else 0, 0))
 
 
-def channels_by_name(
+def split_channels_by_name(
     image: Any, labels_shape: tuple[int, ...]
 ) -> dict[str, NDArray[Any]]:
     """Return the channels of an image by name, each of the labels' shape.
@@ -59,7 +59,9 @@ def channels_by_name(
     for key, channel in channels.items():
         if channel.shape != labels_shape:
             raise DataError(
-                _shape_mismatch_text(f"The channel {key}", channel.shape, labels_shape)
+                _describe_shape_mismatch(
+                    f"The channel {key}", channel.shape, labels_shape
+                )
             )
         if channel.dtype.kind not in "buif":
             raise DataError(
@@ -68,7 +70,7 @@ def channels_by_name(
     return channels
 
 
-def value_span(channel: NDArray[Any]) -> Span:
+def find_value_span(channel: NDArray[Any]) -> Span:
     """Return the lowest and the highest finite value of a channel; 0, 0 without any."""
     finite = channel[np.isfinite(channel)] if channel.dtype.kind == "f" else channel
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
@@ -88,7 +90,9 @@ def _name_channels(
     """
     arrays = split_into_channels(image, labels_shape)
     if not arrays:
-        raise DataError(_shape_mismatch_text("The image", image.shape, labels_shape))
+        raise DataError(
+            _describe_shape_mismatch("The image", image.shape, labels_shape)
+        )
     is_last = image.shape[:-1] == labels_shape
     if is_last and len(arrays) == 4 and (arrays[3] == arrays[3].flat[0]).all():
         arrays = arrays[:3]
@@ -100,7 +104,7 @@ def _name_channels(
     return dict(zip(names if len(arrays) > 1 else GREY, arrays, strict=False))
 
 
-def _shape_mismatch_text(
+def _describe_shape_mismatch(
     what: str, image_shape: tuple[int, ...], labels_shape: tuple[int, ...]
 ) -> str:
     """Return a sentence on an image and labels of different shapes.

@@ -70,7 +70,7 @@ class Thumbnails:
         light = np.zeros((_SIZE, _SIZE, 3), np.float32)
         if not objects.present[row]:
             return light.astype(np.uint8)
-        label, box = objects.label_ids[row], objects.box_slices(row)
+        label, box = objects.label_ids[row], objects.make_box_slices(row)
         areas = (np.asarray(self.labels[box]) == label).sum(axis=(-2, -1))
         fullest = np.unravel_index(int(areas.argmax()), areas.shape)
         plane = [part.start + int(i) for part, i in zip(box, fullest, strict=False)]

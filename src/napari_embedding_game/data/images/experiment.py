@@ -23,8 +23,8 @@ from napari_embedding_game.data.errors import DataError, wrap_read_errors
 from napari_embedding_game.data.images.channels import (
     COLORS,
     Span,
-    channels_by_name,
-    value_span,
+    find_value_span,
+    split_channels_by_name,
 )
 from napari_embedding_game.data.images.folder import (
     ImagePair,
@@ -36,7 +36,7 @@ from napari_embedding_game.data.images.image_table import (
     build_image_table,
 )
 from napari_embedding_game.data.images.measure import (
-    dataset_from_measures,
+    make_dataset_from_measures,
     measure_picture,
 )
 from napari_embedding_game.data.images.ome_zarr import (
@@ -188,14 +188,14 @@ def measure_images(
       as they are now,
     - notes name images without an object.
 
-    Raises DataError as :func:`~.measure.dataset_from_measures`, or if there is no
+    Raises DataError as :func:`~.measure.make_dataset_from_measures`, or if there is no
     object.
     """
     name, inspections = images.folder.name, images.inspections
     yield Stage(f"Measuring {name}")
     pairs = [inspection.pair for inspection in inspections]
     by_image, table_notes = build_image_table(pairs, find_tables(images.folder, pairs))
-    spans = _union_spans([inspection.spans for inspection in inspections])
+    spans = _unite_spans([inspection.spans for inspection in inspections])
     tables, parts = list[pd.DataFrame](), list[Objects]()
     for i in range(len(pairs)):
         table, objects = yield from _measure_image(images, i, spans)
@@ -220,7 +220,7 @@ def measure_images(
     by_image = by_image[sorted(by_image, key=lambda column: _ORDER.get(column, 0))]
     metadata = by_image.iloc[np.repeat(np.arange(len(pairs)), n_objects)]
     table = pd.concat([table for table in tables if len(table)])
-    dataset = dataset_from_measures(
+    dataset = make_dataset_from_measures(
         table, concatenate_objects(parts), name, how, options, metadata
     )
     counts = count_text(len(table), "object"), count_text(len(pairs), "image")
@@ -271,9 +271,9 @@ def _inspect_image(pair: ImagePair) -> _Inspection:
         pair,
         labels.shape,
         np.result_type(*channels.values()),
-        value_span(labels[labels > 0]),
-        {name: value_span(one) for name, one in channels.items()},
-        {name: _display_span(one) for name, one in channels.items()},
+        find_value_span(labels[labels > 0]),
+        {name: find_value_span(one) for name, one in channels.items()},
+        {name: _find_display_span(one) for name, one in channels.items()},
     )
 
 
@@ -339,7 +339,7 @@ def _read_channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray
     if pair.images[0].is_dir() and files[0].shape[1:] == shape:
         names = read_channel_names(pair.images[0])
         named = dict(zip(names, files[0], strict=False)) if len(names) > 1 else {}
-    return channels_by_name(named if len(named) > 1 else files[0], shape)
+    return split_channels_by_name(named if len(named) > 1 else files[0], shape)
 
 
 def _stack_images(
@@ -369,7 +369,7 @@ def _stack_images(
         else np.int32,
     )
     dtype = np.result_type(*(inspection.dtype for inspection in inspections))
-    limits = _union_spans([inspection.shown for inspection in inspections])
+    limits = _unite_spans([inspection.shown for inspection in inspections])
     is_rgb = tuple(limits) == COLORS
     if is_rgb:
         limits = {"": (0.0, 255.0 if dtype == np.uint8 else 1.0)}
@@ -406,7 +406,7 @@ def _pad_to_shape(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
     )
 
 
-def _union_spans(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
+def _unite_spans(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
     """Return for each channel the smallest span that contains those of all images.
 
     All images have the channels of the first.
@@ -417,7 +417,7 @@ def _union_spans(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
     }
 
 
-def _display_span(channel: NDArray[Any]) -> Span:
+def _find_display_span(channel: NDArray[Any]) -> Span:
     """Return the percentiles of a channel that are shown black and in full colour.
 
     About 65,000 evenly spaced pixels are inspected; (0, 1) if none is finite.

@@ -52,7 +52,7 @@ def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
     smaller = np.where(both, np.minimum(areas[1:], areas[:-1]), 0).sum(axis=0)
     goes_on = both.any(axis=0)
     shares = overlaps.sum(axis=0)[goes_on] / smaller[goes_on]
-    ends = _relative_end_areas(areas)
+    ends = _compute_relative_end_areas(areas)
     is_rounded = len(ends) >= MOST * len(shares) and np.median(ends) <= MAX_END
     return "z" if is_rounded and np.median(shares) >= MIN_OVERLAP else None
 
@@ -99,7 +99,7 @@ def _measure_shifts(
     return np.asarray(far / diameters)
 
 
-def _relative_end_areas(areas: NDArray[np.int64]) -> NDArray[np.float64]:
+def _compute_relative_end_areas(areas: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the mean area of a label's ends relative to its largest area, (K,).
 
     An end is a part beside a plane without the label. Labels without ends are left out,

@@ -66,7 +66,7 @@ def _join_table(
     brackets. Raises DataError if the table names no image, or one in several rows.
     """
     links, used = _match_rows_to_images(
-        frame, _image_keys(pairs, columns["well"]), columns["plate"]
+        frame, _make_image_keys(pairs, columns["well"]), columns["plate"]
     )
     if links.empty:
         raise DataError(
@@ -104,7 +104,7 @@ def _join_table(
     return columns, note
 
 
-def _image_keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFrame:
+def _make_image_keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFrame:
     """Return a table of keys by which tables may name the images.
 
     Columns are ``key``, ``image`` (its index) and ``is_well``. Keys are names of the
@@ -141,8 +141,8 @@ def _match_rows_to_images(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return pairs of ``row`` and ``image``, and the columns that were compared.
 
-    ``keys``: see :func:`_image_keys`. ``plates``: plate of each image. Compared is the
-    column that names the most images in one row each, of equal ones by file names
+    ``keys``: see :func:`_make_image_keys`. ``plates``: plate of each image. Compared is
+    the column that names the most images in one row each, of equal ones by file names
     rather than wells; for wells the plate, too, where both sides have a plate.
     """
     plate = next((name for name in frame if name.lower() == "plate"), None)

@@ -153,7 +153,7 @@ def _match_rows_to_objects(table: pd.DataFrame, join: Join, where: str) -> Join:
     if (
         not in_series
         and pixels.ndim == 3
-        and _describes_series(*in_picture, len(pixels))
+        and _is_table_of_series(*in_picture, len(pixels))
     ):
         in_series, objects = True, find_objects(pixels, 1)
     join = replace(join, pictures=() if in_series else join.pictures)
@@ -186,7 +186,7 @@ def _match_rows_to_objects(table: pd.DataFrame, join: Join, where: str) -> Join:
         )
     row_objects = objects.take_or_empty(indices)
     frames, matched_objects = rows["frame"][matched], row_objects.take(matched)
-    are_elsewhere = _positions_disagree(table[matched], matched_objects, frames)
+    are_elsewhere = _do_positions_disagree(table[matched], matched_objects, frames)
     if request.is_guess and are_elsewhere:
         raise DataError(
             f"{where} has other positions than its objects. {OTHER_LABELS_REMEDY}"
@@ -195,9 +195,9 @@ def _match_rows_to_objects(table: pd.DataFrame, join: Join, where: str) -> Join:
     unknown = is_label & ~matched & ~repeated
     reasons = (
         (background, "about the background, left out"),
-        (unknown, f"of labels that '{name}' has not: {_ids_text(ids[unknown])}"),
+        (unknown, f"of labels that '{name}' has not: {_format_ids(ids[unknown])}"),
         (is_in_picture & (ids < 0), "without a label"),
-        (repeated, f"with the label of another row: {_ids_text(ids[repeated])}"),
+        (repeated, f"with the label of another row: {_format_ids(ids[repeated])}"),
         (~is_in_picture, "of other pictures"),
         (matched & are_elsewhere, "with another position than the object"),
     )
@@ -208,7 +208,7 @@ def _match_rows_to_objects(table: pd.DataFrame, join: Join, where: str) -> Join:
     if len(missing):
         of_labels = count_text(len(missing), "label")
         sentences.append(
-            f"Without a row, on no map: {of_labels} ({_ids_text(missing)})."
+            f"Without a row, on no map: {of_labels} ({_format_ids(missing)})."
         )
     return replace(
         join,
@@ -271,7 +271,7 @@ def _may_be_row_numbers(ids: IntArray, labels: IntArray) -> bool:
     return bool(is_count and (first == 0 or (first == 1 and n == len(labels))))
 
 
-def _positions_disagree(
+def _do_positions_disagree(
     table: pd.DataFrame, objects: Objects, frames: pd.Series
 ) -> bool:
     """Return whether the table's positions are not those of the objects of its rows.
@@ -319,7 +319,7 @@ def find_id_columns(
         n
         for one in _LABEL_COLUMNS
         for n in called
-        if one.fullmatch(_letters_and_digits(n))
+        if one.fullmatch(_keep_letters_and_digits(n))
     ]
     candidates = dict.fromkeys([*named, *(names if include_any_name else [])])
     # The first rows exclude most of the many columns of gene counts quickly.
@@ -336,7 +336,7 @@ def _find_pictures(table: pd.DataFrame) -> list[Picture]:
     The list is empty unless there are several.
     """
     for column in table.columns:
-        if _PICTURE.fullmatch(_letters_and_digits(column)):
+        if _PICTURE.fullmatch(_keep_letters_and_digits(column)):
             values = table[column].dropna().astype(str).unique()
             if len(values) > 1:
                 return [(str(column), value) for value in values]
@@ -351,7 +351,7 @@ def _read_frame_numbers(table: pd.DataFrame, where: str) -> IntArray:
     """
     for pattern in (_TIME, _PICTURE):
         for name in filter(
-            lambda one: pattern.fullmatch(_letters_and_digits(one)), table
+            lambda one: pattern.fullmatch(_keep_letters_and_digits(one)), table
         ):
             if (numbers := parse_integers(table[name])) is not None:
                 return numbers
@@ -376,7 +376,7 @@ def _count_frames_from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame
     return rows if (rows["frame"] == 0).any() else max(rows, shifted, key=fit)
 
 
-def _describes_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:
+def _is_table_of_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:
     """Return whether each label has one row for each of several pictures.
 
     ``ids``: (n_rows,) labels. ``n_pictures``: length of the first axis, at which frames
@@ -393,9 +393,9 @@ def _describes_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bo
     return bool(are_several and last in (n_pictures - 1, n_pictures))
 
 
-def _ids_text(ids: IntArray) -> str:
+def _format_ids(ids: IntArray) -> str:
     return list_text(list(map(str, np.unique(ids).tolist())))
 
 
-def _letters_and_digits(name: object) -> str:
+def _keep_letters_and_digits(name: object) -> str:
     return re.sub(r"[^a-z0-9]", "", str(name).lower())

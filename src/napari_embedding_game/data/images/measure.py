@@ -85,8 +85,10 @@ def measure_labels_in_stages(
             "(2), stacks (3) or time series of pictures (3): measure one time point of "
             "it, or say that its first axes are images."
         )
-    channels = of_image.channels_by_name(image, pixels.shape)
-    spans = {key: of_image.value_span(channel) for key, channel in channels.items()}
+    channels = of_image.split_channels_by_name(image, pixels.shape)
+    spans = {
+        key: of_image.find_value_span(channel) for key, channel in channels.items()
+    }
     n_leading = 0 if first_axis == "z" else pixels.ndim - 2
     spacing = [1.0] * pixels.ndim if scale is None else list(scale)[-pixels.ndim :]
     indices = list(np.ndindex(pixels.shape[:n_leading]))
@@ -156,11 +158,11 @@ def measure_labels_in_stages(
         "groups": list(groups),
         "with_border": with_border,
     }
-    dataset = dataset_from_measures(table, objects, name, how, options)
+    dataset = make_dataset_from_measures(table, objects, name, how, options)
     return replace(dataset, notes=(*notes, *dataset.notes))
 
 
-def dataset_from_measures(
+def make_dataset_from_measures(
     table: pd.DataFrame,
     objects: label_objects.Objects,
     name: str,

@@ -26,9 +26,9 @@ def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
     if n_bytes <= budget():
         return
     raise DataError(
-        f"{where} says that {what} would take {size_text(n_bytes)}, and this computer "
-        f"has {size_text(2 * budget())} of memory free: embed a smaller part, or check "
-        "where the file comes from."
+        f"{where} says that {what} would take {format_size(n_bytes)}, and this "
+        f"computer has {format_size(2 * budget())} of memory free: embed a smaller "
+        "part, or check where the file comes from."
     )
 
 
@@ -50,13 +50,13 @@ def check_bytes_read(n_bytes: int, where: str, n_most: int) -> None:
     """Raise DataError if `n_bytes`, read from `where` so far, exceed `n_most`."""
     if n_bytes > n_most:
         raise DataError(
-            f"{where} holds more than {size_text(n_most)} when unpacked, too much for "
-            "this computer's memory: embed a smaller part, or check where the file "
+            f"{where} holds more than {format_size(n_most)} when unpacked, too much "
+            "for this computer's memory: embed a smaller part, or check where the file "
             "comes from."
         )
 
 
-def size_text(n_bytes: float) -> str:
+def format_size(n_bytes: float) -> str:
     """Format a number of bytes with a unit: "8.0 TB"."""
     units = ["bytes", "kB", "MB", "GB", "TB"]
     while n_bytes >= 1000 and len(units) > 1:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.data.export.atomic import atomic_write
-from napari_embedding_game.data.export.plots import new_figure
+from napari_embedding_game.data.export.plots import make_figure
 
 _MAX_POINTS = 10_000
 _INCHES = 3.6
@@ -32,7 +32,7 @@ def write_figure(
     panels = {**maps, **curves}
     columns = max(1, min(4, len(panels)))
     rows = max(1, -(-len(panels) // columns))
-    figure = new_figure((_INCHES * columns, _INCHES * rows))
+    figure = make_figure((_INCHES * columns, _INCHES * rows))
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in grid[len(panels) :]:
         axes.set_axis_off()

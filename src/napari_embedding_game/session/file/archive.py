@@ -23,7 +23,10 @@ from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.columns import count_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write, check_not_source
-from napari_embedding_game.data.export.result import installed_versions, last_path_part
+from napari_embedding_game.data.export.result import (
+    find_installed_versions,
+    get_last_path_part,
+)
 from napari_embedding_game.data.identity import align_rows
 from napari_embedding_game.data.loader import load_read_result
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
@@ -181,7 +184,7 @@ def pack_shown_map_for_h5ad(
     if "recipe" in alone.dataset.provenance:
         others = (to_stored_rows(saved_map.dataset) for saved_map in session.maps)
         rows = replace(rows, prepared=find_recipe_result(rows, others))
-    rows, content = replace(rows, path=last_path_part(rows.path)), BytesIO()
+    rows, content = replace(rows, path=get_last_path_part(rows.path)), BytesIO()
     folder = path.absolute().parent
     alone_session = SavedSession(maps=(alone,))
     left_out = _write_session(alone_session, [rows], content, folder, is_shared)
@@ -207,7 +210,12 @@ def _write_session(
         for x in session.maps
     )
     head = _Head(
-        FORMAT, VERSION, now, session.current, installed_versions(), tuple(summaries)
+        FORMAT,
+        VERSION,
+        now,
+        session.current,
+        find_installed_versions(),
+        tuple(summaries),
     )
     pairs = zip(session.maps, rows, strict=True)
     maps = [_store_map(saved_map, each, change, is_shared) for saved_map, each in pairs]
@@ -386,7 +394,7 @@ def _store_map(
         "timeline": timeline,
     }
     if (on := saved_map.placed_on) is not None:  # of former versions it has folders
-        parts["placed_on"] = replace(on, reference=last_path_part(on.reference))
+        parts["placed_on"] = replace(on, reference=get_last_path_part(on.reference))
     stored: Any = replace(_store_moment(saved_map), **parts)
     return stored  # type: ignore[no-any-return]
 
@@ -554,5 +562,7 @@ def list_other_versions(path: str | Path) -> list[str]:
     run may differ.
     """
     written = _read_head(Path(path)).versions
-    changed = {k: v for k, v in installed_versions().items() if written.get(k, v) != v}
+    changed = {
+        k: v for k, v in find_installed_versions().items() if written.get(k, v) != v
+    }
     return [f"{name} {written[name]} (here {here})" for name, here in changed.items()]

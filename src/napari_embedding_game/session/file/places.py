@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from napari_embedding_game.data.export.result import last_path_part
+from napari_embedding_game.data.export.result import get_last_path_part
 from napari_embedding_game.session.file.rows import StoredRows
 
 PathChange = Callable[[str], str]
@@ -28,7 +28,7 @@ def to_noted_path(path: str, folder: Path, *, is_shared: bool) -> str:
     if not _is_absolute(path):
         return path
     if is_shared:
-        return last_path_part(path)
+        return get_last_path_part(path)
     is_below = Path(path).is_relative_to(folder)
     return Path(path).relative_to(folder).as_posix() if is_below else path
 
@@ -72,7 +72,7 @@ def strip_reference_folders(rows: StoredRows) -> StoredRows:
     if rows.added is None:
         return rows
     added = rows.added.items()
-    named = {k: replace(x, reference=last_path_part(x.reference)) for k, x in added}
+    named = {k: replace(x, reference=get_last_path_part(x.reference)) for k, x in added}
     return replace(rows, added=named)
 
 

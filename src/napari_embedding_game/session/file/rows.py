@@ -23,12 +23,12 @@ from napari_embedding_game.data.column_names import Role
 from napari_embedding_game.data.dataset import SAMPLE, AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
+    does_h5ad_contain_source,
     find_components_key,
-    h5ad_contains_source,
 )
 from napari_embedding_game.data.expression import GeneKind
 from napari_embedding_game.data.formats.spaces import split_space
-from napari_embedding_game.data.identity import find_row_order, missing_row_text
+from napari_embedding_game.data.identity import describe_missing_row, find_row_order
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loader import apply_recipe_or_mixing
 from napari_embedding_game.data.network_paths import find_server
@@ -165,7 +165,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
     tissue = dataset.source_tissue
     if tissue is not None and not is_stored:
         tissue = replace(tissue, images={})
-    if for_h5ad and (source is None or not h5ad_contains_source(source)):
+    if for_h5ad and (source is None or not does_h5ad_contain_source(source)):
         # The file has no counts, but what they came to.
         key = find_components_key(dataset)
         if key is not None:
@@ -205,7 +205,7 @@ def _must_store_values(dataset: Dataset, for_h5ad: bool) -> bool:
         return source is None and _is_small(dataset.X)
     shared = dataset.matrices
     dense = [isinstance(one, np.ndarray) for one in (shared.X, shared.profile)]
-    return all(dense) and (source is None or not h5ad_contains_source(source))
+    return all(dense) and (source is None or not does_h5ad_contain_source(source))
 
 
 def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
@@ -424,7 +424,7 @@ def _describe_changed_rows(rows: StoredRows, present: pd.Index) -> str:
     if len(present) != n_rows:
         return f" (it now has {len(present):,} rows instead of {n_rows:,})"
     if find_row_order(names, present) is None and (
-        text := missing_row_text(names, present)
+        text := describe_missing_row(names, present)
     ):
         return f" ({text})"
     return ""

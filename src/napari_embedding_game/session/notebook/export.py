@@ -27,8 +27,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import to_storable_obs
 from napari_embedding_game.data.export.atomic import atomic_write, check_not_source
 from napari_embedding_game.data.export.hdf5 import write_h5ad
-from napari_embedding_game.data.export.result import installed_versions
-from napari_embedding_game.data.identity import absolute_row_sums
+from napari_embedding_game.data.export.result import find_installed_versions
+from napari_embedding_game.data.identity import sum_absolute_rows
 from napari_embedding_game.data.palette import cluster_colors, to_hex_colors
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.clusters.annotation import make_unique_name
@@ -177,7 +177,7 @@ class _Notebook:
         sums = make_unique_name("row_sum", taken)
         columns = {
             self.column: self.clustering.names_by_point,
-            sums: absolute_row_sums(self.dataset.expression.values),
+            sums: sum_absolute_rows(self.dataset.expression.values),
         }
         self.rows = pd.DataFrame(columns, index)
         """The table of all rows that the notebook reads."""
@@ -189,7 +189,7 @@ class _Notebook:
             date=f"{date.today():%d %B %Y}",
             version=metadata.version("napari-embedding-game"),
             versions=", ".join(
-                f"{name} {one}" for name, one in installed_versions().items()
+                f"{name} {one}" for name, one in find_installed_versions().items()
             ),
         )
         self._add_code(IMPORTS)

@@ -26,8 +26,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.prediction import REFERENCE, UNLIKE
 from napari_embedding_game.data.quality_control import (
     LIMITS,
-    limit_text,
-    rare_gene_text,
+    describe_limit,
+    describe_rare_genes,
 )
 from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import SavedMap, ShownComparison
@@ -143,7 +143,7 @@ def _iter_data_sentences(dataset: Dataset) -> Iterator[str]:
         if mixed is not None:
             yield _describe_harmony(mixed)
         return
-    used, rare = recipe.get("cells_used", n), rare_gene_text(recipe["min_cells"])
+    used, rare = recipe.get("cells_used", n), describe_rare_genes(recipe["min_cells"])
     yield (
         f"Raw counts of {used:,}{'' if used == n_all else f' of {n_all:,}'} cells of "
         f"{dataset.name} were prepared with scanpy {recipe['scanpy']} "
@@ -175,7 +175,7 @@ def _describe_excluded_cells(recipe: Mapping[str, Any]) -> str:
     """
     # Cells without a gene are left out in any case; any other limit of 0 is none.
     *others, last = [
-        f"{limit_text(name, recipe[name])} ({recipe['left_out'][name]:,})"
+        f"{describe_limit(name, recipe[name])} ({recipe['left_out'][name]:,})"
         for name in LIMITS
         if recipe[name] or name == "min_genes"
     ]

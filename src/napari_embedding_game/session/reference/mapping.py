@@ -37,7 +37,10 @@ from napari_embedding_game.data.columns import KEY, make_names_unique
 from napari_embedding_game.data.dataset import CONFIDENCE, AddedColumns
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import MAP_COLUMNS
-from napari_embedding_game.data.export.result import installed_versions, to_storable
+from napari_embedding_game.data.export.result import (
+    find_installed_versions,
+    to_storable,
+)
 from napari_embedding_game.data.expression import (
     guess_gene_kind,
     read_log_base,
@@ -278,7 +281,7 @@ def write_mapped_cells(adata: AnnData, mapped: MappedCells) -> None:
     adata.obs["unlike_reference"] = mapped.unlike
     adata.obs["reference_likeness"] = mapped.likeness
     adata.obs["reference_distance"] = mapped.distance
-    record = {**to_storable(mapped.facts), "versions": installed_versions()}
+    record = {**to_storable(mapped.facts), "versions": find_installed_versions()}
     adata.uns[f"{KEY}_reference"] = record
 
 

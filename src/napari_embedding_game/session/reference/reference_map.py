@@ -33,7 +33,7 @@ from napari_embedding_game.data.formats.spaces import (
     root_from_anndata,
     split_space,
 )
-from napari_embedding_game.data.gene_names import gene_display_names
+from napari_embedding_game.data.gene_names import choose_gene_display_names
 from napari_embedding_game.data.pca_projection import reconstruct_pca_projection
 from napari_embedding_game.data.projection import Projection, infer_target_sum
 from napari_embedding_game.data.read_options import ReadOptions
@@ -140,7 +140,7 @@ def _find_symbols_by_gene_id(adata: AnnData) -> dict[str, str]:
     symbols: dict[str, str] = {}
     for each in (adata.raw, adata):
         if each is not None:
-            names = make_names_unique(gene_display_names(each.var))
+            names = make_names_unique(choose_gene_display_names(each.var))
             symbols |= zip(map(str, each.var.index), names, strict=True)
     return symbols
 

@@ -19,7 +19,7 @@ from napari_embedding_game.core.live_run import Run
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, Steer
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.data.clustering import clustering_from_labels
+from napari_embedding_game.data.clustering import make_clustering_from_labels
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
@@ -136,7 +136,7 @@ def replay_to_result(
     edges = edges.of_share(record.last_settings.second_share)
     merging = LandmarkMerge.from_edges(edges, last.labels, len(last.landmarks))
     clusters = merging.cut_into_clusters(n_clusters)[last.labels]
-    return EmbeddingResult(last, facts, clustering_from_labels(clusters))
+    return EmbeddingResult(last, facts, make_clustering_from_labels(clusters))
 
 
 def is_same_layout(first: Snapshot, second: Snapshot) -> bool:

@@ -20,7 +20,7 @@ from superqt.utils import qdebounced
 
 from napari_embedding_game.core.inspect.correction import Correction, correct_layout
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.data.columns import axes_by_external_map, count_text
+from napari_embedding_game.data.columns import count_text, find_axes_by_external_map
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.session.file.saved_map import PlacedOn
@@ -526,7 +526,9 @@ class MapScene(QObject):
         }
         computed = {name: x for name, x in columns.items() if x is not None}
         of_maps = [
-            axis for axes in axes_by_external_map(dataset.obs).values() for axis in axes
+            axis
+            for axes in find_axes_by_external_map(dataset.obs).values()
+            for axis in axes
         ]
         metadata = dataset.obs.drop(columns=of_maps)  # napari shows all on hover
 

@@ -17,9 +17,9 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.roles import roles_text
+from napari_embedding_game.data.roles import describe_roles
 from napari_embedding_game.data.spatial_table import find_table_of_layer
-from napari_embedding_game.data.tissue import tissue_text
+from napari_embedding_game.data.tissue import describe_tissue
 from napari_embedding_game.session.second_space import list_second_spaces
 from napari_embedding_game.session.sources import (
     AnnDataSource,
@@ -445,12 +445,12 @@ def _describe_dataset(dataset: Dataset | None) -> str:
     """Return a text of a dataset's size, space, roles and tracks; "" for None."""
     if dataset is None:
         return ""
-    n, meanings = len(dataset.var_names), roles_text(dataset.roles)
+    n, meanings = len(dataset.var_names), describe_roles(dataset.roles)
     if dataset.has_expression:
         genes = GENES_HOLD[dataset.expression.kind]
         meanings = f"Genes: {genes}. {meanings}".strip()
     if dataset.tissue is not None:
-        meanings = f"{meanings}\n{tissue_text(dataset.tissue)}".strip()
+        meanings = f"{meanings}\n{describe_tissue(dataset.tissue)}".strip()
     embedded = count_text(len(dataset.obs), dataset.source_row_noun)
     if dataset.is_distances:
         embedded += " by their neighbours"

@@ -47,7 +47,7 @@ class VolcanoPane(PlotPane):
         plot = self.canvas.plot
         if plot is None or self.canvas.needs_paint:  # another plot is still shown
             return None
-        return self.canvas.find_nearest_position(plot.gene_positions(), x, y)
+        return self.canvas.find_nearest_position(plot.compute_gene_positions(), x, y)
 
     def _on_plot_clicked(self, x: float, y: float, is_added: bool) -> None:
         """Colour the map by the gene near the click; do nothing elsewhere."""

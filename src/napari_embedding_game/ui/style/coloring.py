@@ -197,7 +197,7 @@ def color_by_column_or_feature(
     colorable = _find_colorable_columns(dataset)
     if choice not in colorable.columns:
         index = dataset.profile_names.index(colorable.values[choice])
-        log_values = dataset.expression.dense_column(index)
+        log_values = dataset.expression.make_dense_column(index)
         return color_by_values(log_values, limits)
     column = colorable.columns[choice]
     values = dataset.obs[column]

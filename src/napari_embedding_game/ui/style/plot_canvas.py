@@ -12,7 +12,7 @@ from qtpy.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
 from qtpy.QtWidgets import QRubberBand, QScrollArea
 
 from napari_embedding_game.data.export.plots import Plot
-from napari_embedding_game.data.palette import palette_colors, to_hex_colors
+from napari_embedding_game.data.palette import make_palette_colors, to_hex_colors
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import TextLabel, is_adding_click
@@ -305,5 +305,7 @@ def _make_matplotlib_style(colors: ThemeColors) -> dict[str, Any]:
     names = ("text.color", "axes.labelcolor", "axes.titlecolor", "xtick.color")
     style: dict[str, Any] = dict.fromkeys((*names, "ytick.color"), text)
     style |= {"axes.edgecolor": colors.dim.name(), "axes.facecolor": ground}
-    style["axes.prop_cycle"] = cycler(color=to_hex_colors(palette_colors(N_COLORS)))
+    style["axes.prop_cycle"] = cycler(
+        color=to_hex_colors(make_palette_colors(N_COLORS))
+    )
     return style | {"font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE + 1}

@@ -8,7 +8,7 @@ import numpy as np
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PlatePlot
-from napari_embedding_game.data.wells import FORMATS, Well, smallest_plate_format
+from napari_embedding_game.data.wells import FORMATS, Well, find_smallest_plate_format
 from napari_embedding_game.session.plates import (
     Plate,
     describe_well,
@@ -132,7 +132,7 @@ class PlateWidget(MapTool):
         }
         plot = PlatePlot(
             shape=FORMATS[
-                smallest_plate_format(well for one in plates for well in one.wells)
+                find_smallest_plate_format(well for one in plates for well in one.wells)
             ],
             wells=tuple(plate.wells),
             plate=plate.name,

@@ -15,7 +15,7 @@ from napari_embedding_game.data.columns import count_text, share_text
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
 from napari_embedding_game.data.palette import (
     cluster_colors,
-    palette_colors,
+    make_palette_colors,
     to_hex_colors,
 )
 from napari_embedding_game.data.stages import Stages
@@ -262,7 +262,7 @@ class TeachWidget(MapTool):
         if column is not None and session.look.color_by != CLUSTER:
             names = session.dataset.obs[column].astype("category").cat.categories
             return dict(
-                zip(names, to_hex_colors(palette_colors(len(names))), strict=True)
+                zip(names, to_hex_colors(make_palette_colors(len(names))), strict=True)
             )
         named = [c for c in session.clusters.clusters if c.is_named]
         colors = to_hex_colors(cluster_colors(named))
