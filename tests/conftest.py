@@ -204,7 +204,7 @@ class FakeEdges:
     def __init__(self, second_X):
         self.second_X = second_X
 
-    def of_share(self, share):
+    def mix_by_share(self, share):
         return self
 
 

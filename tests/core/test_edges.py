@@ -5,8 +5,8 @@ from scipy.optimize import brentq
 
 from napari_embedding_game.core.graph.choices import AFFINITIES
 from napari_embedding_game.core.graph.edge_loops import (
-    conditional_probabilities,
-    fuzzy_memberships,
+    compute_conditional_probabilities,
+    compute_fuzzy_memberships,
 )
 from napari_embedding_game.core.graph.edges import (
     Edges,
@@ -77,7 +77,7 @@ def test_fuzzy_edges_are_those_of_umap(graph):
 
 def test_mixed_weights_are_three_parts_membership_and_two_uniform(graph):
     memberships = np.zeros((N, N))
-    found = fuzzy_memberships(graph.distances)
+    found = compute_fuzzy_memberships(graph.distances)
     memberships[np.arange(N)[:, None], graph.indices] = found / found.mean()
     expected = 0.6 * (memberships + memberships.T) + 0.4 * dense(
         build_edges(graph, "uniform")
@@ -90,7 +90,7 @@ def test_entropic_rows_are_scikit_learns(plain_graph):
 
     squared = plain_graph.distances.astype(np.float32) ** 2
     wanted = _binary_search_perplexity(squared, 3.0, 0)
-    found = conditional_probabilities(plain_graph.distances, 3.0)
+    found = compute_conditional_probabilities(plain_graph.distances, 3.0)
     np.testing.assert_allclose(found, wanted, atol=5e-5)
     joint = build_edges(plain_graph, "entropic", perplexity=3.0)
     matrix = to_directed_matrix(plain_graph, found)

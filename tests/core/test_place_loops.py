@@ -78,7 +78,7 @@ def test_the_field_pushes_a_point_as_the_fit_does(points, name, approximation):
 def value(field, method, x):
     d = len(x)
     scratch = np.empty((1, d), np.float32), np.empty((1, d), np.float32)
-    return place_loops._energy_and_stiffness(
+    return place_loops._compute_energy_and_stiffness(
         ATTRACTIONS[method.attraction], KERNELS[method.kernel], x, np.zeros((0, d)),
         np.zeros(0), field, scratch, np.empty(d),
     )[0]  # fmt: skip

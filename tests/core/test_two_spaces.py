@@ -112,8 +112,8 @@ def test_the_share_is_changed_during_the_game():
     settings = replace(fill_affinity(Settings()), n_neighbors=K, second_share=0.5)
     graph = pipeline.find_neighbors(X, settings)
     edges, _ = pipeline.make_edges_and_layout(graph, X, settings, None, SECOND)
-    assert edges.of_share(0.5) is edges  # what is asked for again is kept
-    back = edges.of_share(0.25).of_share(0.5)
+    assert edges.mix_by_share(0.5) is edges  # what is asked for again is kept
+    back = edges.mix_by_share(0.25).mix_by_share(0.5)
     np.testing.assert_array_equal(back.weights, edges.weights)
 
 

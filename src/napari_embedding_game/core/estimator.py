@@ -582,12 +582,12 @@ class EmbeddingGame(
         check_is_fitted(self, "embedding_")
         with delay_interrupts():
             from napari_embedding_game.core.new_rows.transform import (
-                nearest_landmark_among,
+                find_nearest_landmark_among,
             )
 
         positions = self._place_rows(X, stacklevel=3)
         has_rows = self.landmark_clusters_ >= 0
-        nearest = nearest_landmark_among(positions, self.landmarks_, has_rows)
+        nearest = find_nearest_landmark_among(positions, self.landmarks_, has_rows)
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
         return clusters
 
@@ -657,10 +657,10 @@ class EmbeddingGame(
         def store_fit(snapshot: Snapshot, last: Settings) -> None:
             """Set all fitted attributes from a snapshot and the last settings."""
             positions = snapshot.embedding, snapshot.landmarks
-            of_share = edges.of_share(last.second_share)
-            fitted = make_fitted_map(X, graph, of_share, last, *positions)
+            mixed = edges.mix_by_share(last.second_share)
+            fitted = make_fitted_map(X, graph, mixed, last, *positions)
             self._has_second_space = second_X is not None
-            self._store_fit(snapshot, of_share, fitted)
+            self._store_fit(snapshot, mixed, fitted)
 
         return Run(
             start_playing,

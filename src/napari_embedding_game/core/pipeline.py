@@ -96,7 +96,8 @@ def make_edges_and_layout(
     ``X``: rows (N, D), or distances, which have no coordinates.  ``layout`` (N, d), if
     given, is returned as the start instead of a computed one.  ``second_X`` (N, E):
     rows of a second space, in which the neighbours are sought, too; its edges are of
-    ``settings.second_share``, and :meth:`Edges.of_share` returns those of another one.
+    ``settings.second_share``, and :meth:`Edges.mix_by_share` returns those of another
+    share.
     """
     X = _to_contiguous_rows(X)
     with limit_threads(settings.n_jobs):

@@ -47,7 +47,7 @@ class _Format(NamedTuple):
     atanh: list[float]
 
 
-def _exp_coefficients(n: int) -> list[float]:
+def _compute_exp_coefficients(n: int) -> list[float]:
     """Return the first ``n`` Taylor coefficients of 2^x: log(2)^k / k!."""
     terms = [1.0]
     for k in range(1, n):
@@ -55,13 +55,19 @@ def _exp_coefficients(n: int) -> list[float]:
     return terms
 
 
-def _atanh_coefficients(n: int) -> list[float]:
+def _compute_atanh_coefficients(n: int) -> list[float]:
     return [2 / (2 * k + 1) for k in range(n)]
 
 
 _FORMATS = {
     "float": _Format(
-        32, "f32", 127, 23, 0x3F3504F3, _exp_coefficients(7), _atanh_coefficients(5)
+        32,
+        "f32",
+        127,
+        23,
+        0x3F3504F3,
+        _compute_exp_coefficients(7),
+        _compute_atanh_coefficients(5),
     ),
     "double": _Format(
         64,
@@ -69,8 +75,8 @@ _FORMATS = {
         1023,
         52,
         0x3FE6A09E667F3BCD,
-        _exp_coefficients(14),
-        _atanh_coefficients(12),
+        _compute_exp_coefficients(14),
+        _compute_atanh_coefficients(12),
     ),
 }
 

@@ -45,7 +45,7 @@ from napari_embedding_game.core.new_rows.sample import (
     sample_by_sensitivity,
 )
 from napari_embedding_game.core.new_rows.transform import (
-    nearest_landmark_among,
+    find_nearest_landmark_among,
     validate_transform,
 )
 from napari_embedding_game.core.progress import yield_with_progress
@@ -169,7 +169,7 @@ def _place_chunk(
     positions, stretch, isolation = place_rows_with_diagnostics(
         model, rows.read_range(begin, end)
     )
-    landmarks = nearest_landmark_among(positions, model.landmarks_, has_rows)
+    landmarks = find_nearest_landmark_among(positions, model.landmarks_, has_rows)
     return positions, landmarks, stretch, isolation
 
 

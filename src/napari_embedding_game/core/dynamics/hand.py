@@ -20,7 +20,7 @@ from torch import Tensor
 
 from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.energy.pair_loops import pad_to_plane
-from napari_embedding_game.core.energy.torch_forces import most_precise_dtype
+from napari_embedding_game.core.energy.torch_forces import choose_most_precise_dtype
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.snapshot import HandForces
 
@@ -62,7 +62,7 @@ class AppliedForces:
             rows = _to_memory_rows(spring.rows, points, memory_rows)
             target = _to_most_precise(to_positions([spring.place], 1)[0])
             distance = float(
-                torch.linalg.vector_norm(target - _mean_position(points, rows))
+                torch.linalg.vector_norm(target - _compute_mean_position(points, rows))
             )
             self._springs.append((rows, target, max(usual, hurry * distance)))
         self._holds = [
@@ -83,7 +83,7 @@ class AppliedForces:
         exists is ignored.
         """
         for rows, target, fastest in self._springs:
-            offset = target - _mean_position(points.positions, rows)
+            offset = target - _compute_mean_position(points.positions, rows)
             length = float(torch.linalg.vector_norm(offset))
             share = min(STIFFNESS, fastest / max(length, 1e-30))
             points.positions[rows] += (share * offset).to(points.positions.dtype)
@@ -144,10 +144,10 @@ def _to_position_tensor(positions: Any, shape: tuple[int, int], like: Tensor) ->
     return torch.as_tensor(pad_to_plane(array)).to(like)
 
 
-def _mean_position(points: Tensor, rows: Tensor) -> Tensor:
+def _compute_mean_position(points: Tensor, rows: Tensor) -> Tensor:
     """Return the mean of rows of ``points``, (d,), in the most precise type."""
     return _to_most_precise(points[rows]).mean(dim=0)
 
 
 def _to_most_precise(tensor: Tensor) -> Tensor:
-    return tensor.to(most_precise_dtype(tensor.device))
+    return tensor.to(choose_most_precise_dtype(tensor.device))

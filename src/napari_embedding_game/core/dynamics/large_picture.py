@@ -74,7 +74,7 @@ class LargePicture:
             positions = tensor_to_array(points)
             if self._n_pulled % ASKED_EVERY == 0:
                 self._update_groups(positions, tensor_to_array(landmarks))
-            means = mean_rows_by_group(positions, self._groups)
+            means = compute_mean_rows_by_group(positions, self._groups)
             self._pull = compute_group_pull(means, self._sizes, self._data_distances)
         self._n_pulled += 1
         pull = strength * self._pull
@@ -110,11 +110,11 @@ class LargePicture:
         self._groups = sort_by_group(self._group_of, len(landmarks))
         self._sizes = np.diff(self._groups[0]).astype(np.float64)
         self._data_distances = compute_pairwise_distances(
-            mean_rows_by_group(self._coordinates, self._groups)
+            compute_mean_rows_by_group(self._coordinates, self._groups)
         )
 
 
-def mean_rows_by_group(
+def compute_mean_rows_by_group(
     rows: NDArray[np.floating], groups: Groups
 ) -> NDArray[np.float64]:
     """Return the mean row of each group, (L, p) float64; 0 for an empty group.

@@ -122,7 +122,7 @@ def play(
         warm_start = replace(warm_start, landmarks=landmarks)
     layout = np.asarray(layout)
     problem = Problem(
-        edges=edges.of_share(settings.second_share),
+        edges=edges.mix_by_share(settings.second_share),
         layout=pad_to_plane(layout),
         n_components=layout.shape[1],
         random_state=settings.random_state,
@@ -200,7 +200,7 @@ class _Driver:
                 raise InputError(NO_CHANGE)
             is_mixed = self._edges.remix is not None
             if is_mixed and settings.second_share != self._settings.second_share:
-                self._edges = self._edges.of_share(settings.second_share)
+                self._edges = self._edges.mix_by_share(settings.second_share)
                 self.mover.replace_edges(self._edges.reorder_points(self._order))
             if steer.settings is not None or steer.forces is not None:
                 self._restart_states(settings)

@@ -42,7 +42,7 @@ def apply_kernel(kernel, squared):
 
 
 @njit(**_INLINED)
-def _spline_weights_and_slopes(t, one):
+def _compute_spline_weights_and_slopes(t, one):
     """Return the cubic B-spline weights of four nodes, and their slopes in ``t``.
 
     ``t``, 0 to 1: offset of a point from the second node, a number or lanes; ``one``: 1
@@ -84,17 +84,17 @@ def find_corner_and_splines(row_position, layer_position, column_position, n_lay
     )
     deep = (one, zero, zero, zero), (zero, zero, zero, zero)
     if n_layers > 1:
-        deep = _spline_weights_and_slopes(layer_position - kind(layer), one)
+        deep = _compute_spline_weights_and_slopes(layer_position - kind(layer), one)
     splines = (
-        _spline_weights_and_slopes(row_position - kind(row), one),
+        _compute_spline_weights_and_slopes(row_position - kind(row), one),
         deep,
-        _spline_weights_and_slopes(column_position - kind(column), one),
+        _compute_spline_weights_and_slopes(column_position - kind(column), one),
     )
     return (row, layer, column), splines
 
 
 @njit(**_INLINED)
-def _grid_position(points, i, low, spacing, layers):
+def _find_grid_position(points, i, low, spacing, layers):
     """Return the position of point i on the grid: row, layer, column, as floats.
 
     In the plane the layer is 0.
@@ -130,7 +130,7 @@ def count_points_in_bands(begin, end, points, low, spacing, layers, counts):
     for c in range(begin, end):
         counts[c] = 0
         for i in range(c * CHUNK, min((c + 1) * CHUNK, len(points))):
-            row, _, _ = _grid_position(points, i, low, spacing, layers)
+            row, _, _ = _find_grid_position(points, i, low, spacing, layers)
             counts[c, np.int64(row) // BAND] += 1
 
 
@@ -144,7 +144,7 @@ def order_points_by_band(begin, end, points, low, spacing, layers, positions, or
     """
     for c in range(begin, end):
         for i in range(c * CHUNK, min((c + 1) * CHUNK, len(points))):
-            row, _, _ = _grid_position(points, i, low, spacing, layers)
+            row, _, _ = _find_grid_position(points, i, low, spacing, layers)
             band = np.int64(row) // BAND
             order[positions[c, band]] = i
             positions[c, band] += 1
@@ -163,7 +163,7 @@ def add_point_masses_to_grid(
     for band_pair in range(begin, end):
         band = parity + 2 * band_pair
         for p in range(starts[band], starts[band + 1]):
-            x0, x1, x2 = _grid_position(points, order[p], low, spacing, layers)
+            x0, x1, x2 = _find_grid_position(points, order[p], low, spacing, layers)
             corner, splines = find_corner_and_splines(x0, x1, x2, len(layers))
             (row, layer, column), ((down, _), (deep, _), (across, _)) = corner, splines
             lanes = pack_lanes(*across)
@@ -238,9 +238,9 @@ def _spline_overlaps(t, one):
     """Return the autocorrelation of spline weights, and half its derivative in ``t``.
 
     Each has four numbers, for nodes 0 to 3 apart.  ``t``, ``one``: as in
-    :func:`_spline_weights_and_slopes`.
+    :func:`_compute_spline_weights_and_slopes`.
     """
-    weights, steep = _spline_weights_and_slopes(t, one)
+    weights, steep = _compute_spline_weights_and_slopes(t, one)
     ahead, back = (
         _sum_shifted_products(weights, steep),
         _sum_shifted_products(steep, weights),
@@ -270,7 +270,7 @@ def _sum_near_row(weights, near, a, c):
 
 
 @njit(**_INLINED)
-def _self_potential_and_slopes(offsets, at, near, layers, zeros):
+def _compute_self_potential_and_slopes(offsets, at, near, layers, zeros):
     """Return the potential of points at themselves, and half its slopes, as lanes.
 
     The sum is over pairs of nodes of one point, by how far apart the nodes are; the
@@ -310,7 +310,7 @@ def _write_node_offsets(first, last, points, low, spacing, layers, offsets):
     """
     kind = offsets.dtype.type
     for i in range(first, last):
-        x0, x1, x2 = _grid_position(points, i, low, spacing, layers)
+        x0, x1, x2 = _find_grid_position(points, i, low, spacing, layers)
         offsets[0, i - first] = x0 - kind(np.int32(x0))
         offsets[1, i - first] = x1 - kind(np.int32(x1))
         offsets[2, i - first] = x2 - kind(np.int32(x2))
@@ -330,7 +330,7 @@ def write_self_potentials(begin, end, points, low, spacing, layers, near, sums):
         _write_node_offsets(first, last, points, low, spacing, layers, offsets)
         for at in range(0, last - first, _LANES):
             store(
-                _self_potential_and_slopes(offsets, at, near, layers, zeros)[0],
+                _compute_self_potential_and_slopes(offsets, at, near, layers, zeros)[0],
                 values,
                 (at,),
             )
@@ -356,12 +356,14 @@ def add_potential_gradient(
         last = min(first + _BLOCK, end)
         _write_node_offsets(first, last, points, low, spacing, layers, offsets)
         for at in range(0, last - first, _LANES):
-            _, g0, g1, g2 = _self_potential_and_slopes(offsets, at, near, layers, zeros)
+            _, g0, g1, g2 = _compute_self_potential_and_slopes(
+                offsets, at, near, layers, zeros
+            )
             store(g0, own, (0, at))
             store(g1, own, (1, at))
             store(g2, own, (2, at))
         for i in range(first, last):
-            x0, x1, x2 = _grid_position(points, i, low, spacing, layers)
+            x0, x1, x2 = _find_grid_position(points, i, low, spacing, layers)
             corner_and_splines = find_corner_and_splines(x0, x1, x2, len(layers))
             _, g0, g1, g2 = interpolate_potential(
                 corner_and_splines, potential, len(layers)

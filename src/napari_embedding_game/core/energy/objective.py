@@ -3,8 +3,8 @@ r"""The energies of the papers, with their gradients in the points and the landm
     E(y) = sum_edges w f(|y_i - y_j|)  +  lambda R( S ),   S = sum_ij k(|y_i - y_j|)
 
 R is the sum itself, or its logarithm, which normalizes t-SNE and s-SNE (slope 1 / S in
-``Objective._aggregate_slope``), as declared in :mod:`methods`.  Each class below
-replaces S, which has N^2 terms, by an approximation:
+``Objective._compute_aggregate_slope``), as declared in :mod:`methods`.  Each class
+below replaces S, which has N^2 terms, by an approximation:
 
 =============  ==================================================  =====
 LandmarkBound  max over z of  S_yz^2 / S_zz, a lower bound         Eq. 3
@@ -179,7 +179,7 @@ class Objective:
         s_zz, *pushes = self.forces.kernel_sum_and_gradients(
             landmarks, landmarks, KERNELS["cauchy"]
         )
-        return _bound_gradient(s_yz / s_zz, pull, *pushes)
+        return _compute_bound_gradient(s_yz / s_zz, pull, *pushes)
 
     def update_landmarks(self, points: Tensor, landmarks: Tensor) -> Tensor | None:
         """Relocate ``landmarks`` (L, d) in place after a step, if that is due.
@@ -259,7 +259,7 @@ class Objective:
         ``sums``: of ``compute_sums(y, z)``, if known; they are overwritten.
         """
         sums = sums or self.compute_sums(points, landmarks)
-        slope = self.repulsion * self._aggregate_slope(sums)
+        slope = self.repulsion * self._compute_aggregate_slope(sums)
         return sums.energy_gradient(slope), slope * sums.landmark_gradient
 
     def energy_and_gradients(
@@ -271,7 +271,7 @@ class Objective:
             points, landmarks, sums
         )
 
-    def _aggregate_slope(self, sums: Sums | PotentialSums) -> Number:
+    def _compute_aggregate_slope(self, sums: Sums | PotentialSums) -> Number:
         """Return the aggregate's slope R'(S): 1, or under a logarithm 1 / S.
 
         The pairs i = j are subtracted from S if they are less than half; the slope is 0
@@ -326,7 +326,7 @@ class LandmarkBound(Objective):
         s_zz, *pushes = self.forces.kernel_sum_and_gradients(landmarks, landmarks)
         r = s_yz / s_zz
         attraction = self.forces.attraction_gradient(points)
-        landmark_gradient = _bound_gradient(r, pull, *pushes)
+        landmark_gradient = _compute_bound_gradient(r, pull, *pushes)
         return Sums(attraction, r**2 * s_zz, repulsion, 2 * r, landmark_gradient)
 
     def update_landmarks(self, points: Tensor, landmarks: Tensor) -> None:
@@ -448,7 +448,9 @@ def tensor_to_array(tensor: Tensor) -> Points:
     return np.asarray(tensor.detach().cpu().numpy())
 
 
-def _bound_gradient(r: Number, pull: Tensor, push: Tensor, back: Tensor) -> Tensor:
+def _compute_bound_gradient(
+    r: Number, pull: Tensor, push: Tensor, back: Tensor
+) -> Tensor:
     """Return the gradient of Eq. 3's bound in the landmarks, (L, d).
 
     dS/dz_a = 2 r  dS_yz/dz_a - r^2  dS_zz/dz_a,   r = S_yz / S_zz.  ``pull``: dS_yz/dz;

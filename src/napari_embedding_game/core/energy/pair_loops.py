@@ -64,7 +64,9 @@ def pad_to_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 @njit(**LANE_LOOP)
-def _block_repulsion(kernel, i, begin, end, zero, x, sources, weights, source_gradient):
+def _sum_block_repulsion(
+    kernel, i, begin, end, zero, x, sources, weights, source_gradient
+):
     """Return the sum of w k(|x - z_j|^2) over sources begin to end, and its x-gradient.
 
     Subtract each term's share of that gradient from ``source_gradient`` (d, M) unless
@@ -103,19 +105,19 @@ def _block_repulsion(kernel, i, begin, end, zero, x, sources, weights, source_gr
 
 
 @njit(**INSIDE)
-def _row_repulsion(kernel, i, count, x, sources, weights, source_gradient):
+def _sum_row_repulsion(kernel, i, count, x, sources, weights, source_gradient):
     """Return the sum of w k over the first ``count`` sources, and its gradient in x.
 
-    Arguments are those of :func:`_block_repulsion`, which also changes
+    Arguments are those of :func:`_sum_block_repulsion`, which also changes
     ``source_gradient``.
     """
     zero, aligned_end = sources.dtype.type(0), count - count % WIDE
     lanes = broadcast(zero, WIDE)
-    main = _block_repulsion(
+    main = _sum_block_repulsion(
         kernel, i, 0, aligned_end, lanes, x, sources, weights, source_gradient
     )
     lane = broadcast(zero, 1)
-    rest = _block_repulsion(
+    rest = _sum_block_repulsion(
         kernel, i, aligned_end, count, lane, x, sources, weights, source_gradient
     )
     return main[0] + rest[0], main[1] + rest[1], main[2] + rest[2], main[3] + rest[3]
@@ -134,7 +136,7 @@ def write_row_repulsion(
     last = points.shape[1] - 1
     # On a plane the third coordinate is not used.
     x = points[i, 0], points[i, 1], points[i, last]
-    total, g0, g1, g2 = _row_repulsion(
+    total, g0, g1, g2 = _sum_row_repulsion(
         kernel, i, count, x, sources, weights, source_gradient
     )
     gradient[i, 0], gradient[i, 1] = g0, g1

@@ -85,7 +85,7 @@ def compute_labels_and_pressure(
 
 
 @njit(**OPTIONS)
-def _energy_slope(
+def _compute_energy_slope(
     u,
     attraction,
     edge_squared,
@@ -140,24 +140,24 @@ def _find_lowest_energy_height(
         base,
         flat_sum,
     )
-    low, below = 0.0, _energy_slope(0.0, *terms)
+    low, below = 0.0, _compute_energy_slope(0.0, *terms)
     if below >= 0.0:
         return 0.0
     high = 1.0
-    above = _energy_slope(high, *terms)
+    above = _compute_energy_slope(high, *terms)
     while above < 0.0:
         low, below = high, above
         high *= 4.0
         if high > _HIGHEST:  # no edge holds this point down
             return math.sqrt(high)
-        above = _energy_slope(high, *terms)
+        above = _compute_energy_slope(high, *terms)
     for _ in range(_MAX_STEPS):
         if high - low <= _TOLERANCE * (1e-6 + high):
             break
         u = low - below * (high - low) / (above - below)
         if not low < u < high:
             u = 0.5 * (low + high)
-        value = _energy_slope(u, *terms)
+        value = _compute_energy_slope(u, *terms)
         if value == 0.0:
             return math.sqrt(u)
         if value < 0.0:

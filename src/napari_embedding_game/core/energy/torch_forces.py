@@ -27,7 +27,7 @@ N.  Scaled sums over these pairs are unbiased estimates of the sum over all pair
 """
 
 
-def most_precise_dtype(device: torch.device) -> torch.dtype:
+def choose_most_precise_dtype(device: torch.device) -> torch.dtype:
     """Return the most precise floating-point type that a device supports."""
     return torch.float32 if device.type == "mps" else torch.float64
 
@@ -71,7 +71,9 @@ class TorchMesh:
             # A point is at both ends of each pair.
             (gradient,) = torch.autograd.grad((2 * of_all - self_terms).sum(), t)
         total = (
-            (of_all - self_terms).detach().sum(dtype=most_precise_dtype(self._device))
+            (of_all - self_terms)
+            .detach()
+            .sum(dtype=choose_most_precise_dtype(self._device))
         )
         # Where all points share a coordinate, rounding must not move them apart.
         by_axis = gradient[:, axes] / grid.spacing * (high > low)
@@ -84,7 +86,9 @@ class TorchMesh:
         """
         if grid is not self._grid:
             is_single = grid.dtype == np.float32
-            kind = torch.float32 if is_single else most_precise_dtype(self._device)
+            kind = (
+                torch.float32 if is_single else choose_most_precise_dtype(self._device)
+            )
             self._near, self._transfer = (
                 torch.from_numpy(each).to(kind).to(self._device)
                 for each in (grid.near, grid.transfer)
@@ -163,7 +167,7 @@ class TorchForces:
         self._heads = torch.as_tensor(heads, device=device)
         self._tails = torch.as_tensor(edges.indices.astype(np.int64), device=device)
         self._weights = torch.as_tensor(edges.weights, device=device)
-        self._sum_type = most_precise_dtype(device)
+        self._sum_type = choose_most_precise_dtype(device)
 
     def kernel_sum_and_gradients(
         self,

@@ -25,7 +25,7 @@ class RowBasedChoice(NamedTuple):
     compute: Callable[..., Any]
 
 
-def _pca_start(X: Any, n_components: int, _n_neighbors: int, seed: int) -> Any:
+def _make_pca_start(X: Any, n_components: int, _n_neighbors: int, seed: int) -> Any:
     """Return the principal components of rows X (N, D), (N, n_components) float64.
 
     Missing components are 0.  ``seed``: of the power iterations.
@@ -40,5 +40,5 @@ ROW_AFFINITIES: dict[str, RowBasedChoice] = {}
 
 ``compute(NeighborGraph, (N, D) rows)`` returns ``edges.Edges``.
 """
-STARTS = {"pca": RowBasedChoice("PCA", _pca_start)}
+STARTS = {"pca": RowBasedChoice("PCA", _make_pca_start)}
 """``compute(rows, n_components, n_neighbors, seed)``: a layout (N, d) float64."""

@@ -25,7 +25,7 @@ _LANES = 16
 _LOG2 = 0.6931471805599453
 
 
-def conditional_probabilities(
+def compute_conditional_probabilities(
     distances: Distances, perplexity: float
 ) -> NDArray[np.float32]:
     """Return p(j | i), proportional to exp(-beta_i d_ij^2), (N, K) float32.
@@ -37,7 +37,7 @@ def conditional_probabilities(
     return _solve_row_weights(_write_conditional_probabilities, distances, target)
 
 
-def fuzzy_memberships(distances: Distances) -> NDArray[np.float32]:
+def compute_fuzzy_memberships(distances: Distances) -> NDArray[np.float32]:
     """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
 
     The membership is exp(-(d - rho) / sigma), at most 1.  rho is the smallest distance

@@ -5,8 +5,8 @@ The affinity ``uniform`` is the paper's: each directed neighbour pair pulls with
 three parts of UMAP's membership to two parts of weight 1 (``python
 benchmarks/quality.py`` compares the affinities).  ``entropic`` is the affinity of SNE
 and t-SNE.  The bandwidth of each row is found in :mod:`edge_loops`:
-``conditional_probabilities`` for a perplexity, ``fuzzy_memberships`` for UMAP.  Further
-affinities register in :mod:`choices`.
+``compute_conditional_probabilities`` for a perplexity, ``compute_fuzzy_memberships``
+for UMAP.  Further affinities register in :mod:`choices`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Edges:
     coordinates: Coordinates | None = None
     remix: Callable[[float], Edges] | None = None
 
-    def of_share(self, share: float) -> Edges:
+    def mix_by_share(self, share: float) -> Edges:
         """Return the edges for a share of the second space.
 
         Edges of a single space are returned as they are.
@@ -140,7 +140,7 @@ def build_edges(
     else:
         most = graph.n_neighbors / 3
         perplexity = min(perplexity or most, most)
-        weights = directed_weights(graph.distances, affinity, perplexity)
+        weights = compute_directed_weights(graph.distances, affinity, perplexity)
         if affinity == "mixed":
             weights = mix_memberships(weights, weights.mean())
         weighted = _symmetrise_weights(graph, weights, affinity)
@@ -148,7 +148,7 @@ def build_edges(
     return replace(weighted, nearest=nearest)
 
 
-def directed_weights(
+def compute_directed_weights(
     distances: NDArray[np.float32], affinity: str, perplexity: float
 ) -> NDArray[np.float32]:
     """Return the weight of each row's neighbours, (N, K) float32.
@@ -159,8 +159,8 @@ def directed_weights(
     if affinity == "uniform":
         return np.ones(distances.shape, np.float32)
     if affinity == "entropic":
-        return edge_loops.conditional_probabilities(distances, perplexity)
-    return edge_loops.fuzzy_memberships(distances)
+        return edge_loops.compute_conditional_probabilities(distances, perplexity)
+    return edge_loops.compute_fuzzy_memberships(distances)
 
 
 def mix_memberships(memberships: NDArray[np.float32], mean: Any) -> NDArray[np.float32]:

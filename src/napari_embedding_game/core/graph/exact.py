@@ -77,7 +77,7 @@ def find_exact_neighbors(
         """Search again, by differences, those queries whose scores are too rough."""
         chunk = np.arange(begin, end)
         asked = rows[ids[chunk]] if queries is None else queries[chunk]
-        is_rough = search_loops.have_rough_scores(asked, squared[chunk])
+        is_rough = search_loops.find_rough_queries(asked, squared[chunk])
         chunk, asked = chunk[is_rough], asked[is_rough]
         found, lengths = nearest[chunk], np.full((len(chunk), k), np.inf, np.float32)
         for first in range(0, n if len(chunk) else 0, at_once):

@@ -59,7 +59,7 @@ def make_recall_check(rows: exact.AnyRows, k: int, seed: int) -> RecallCheck:
     return some, recall
 
 
-def leaf_search(
+def search_by_leaves(
     rows: NDArray[np.float32], k: int, check: RecallCheck
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], float]:
     """Find ``k`` neighbours of every row (N, D), without the row itself.
@@ -135,7 +135,7 @@ def _halve_long_lists(
     return bounds
 
 
-def mean_rows_of_lists(
+def compute_mean_rows_of_lists(
     rows: NDArray[np.float32], bounds: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """Return the mean row of each list, (M, D) float32.
@@ -157,7 +157,7 @@ def _find_near_lists(
     The first near list of each list is the list itself, then the nearest come.
     ``count`` is lowered to the number of lists.
     """
-    means = mean_rows_of_lists(rows, bounds)
+    means = compute_mean_rows_of_lists(rows, bounds)
     ids = np.arange(len(means), dtype=np.int32)
     if len(ids) == 1:
         return means, ids[:, None]

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.precomputed import precomputed_neighbors
+from napari_embedding_game.core.graph.precomputed import find_precomputed_neighbors
 from napari_embedding_game.core.graph.rows import (
     MAX_DENSE,
     SEARCHED,
@@ -135,7 +135,7 @@ def knn_graph(
     if sparse.issparse(X):
         X = sum_duplicate_entries(X.tocsr())
     if metric == "precomputed":
-        indices, distances = precomputed_neighbors(X, n_neighbors)
+        indices, distances = find_precomputed_neighbors(X, n_neighbors)
         search, recall = "precomputed", None
     else:
         validate_rows_differ(X)
@@ -324,7 +324,7 @@ def _search_or_retry(
             break
         if each == "leaves" and is_retry and rows.exceeds_dense_limit:
             continue
-        result = _compiled_search(rows, k, seed, each)
+        result = _search_by_compiled_loops(rows, k, seed, each)
         if result and (result[2] is None or result[2] >= MIN_RECALL):
             return each, result[0], rows.to_distances(result[1]), result[2]
     if rows.exceeds_dense_limit:
@@ -333,7 +333,7 @@ def _search_or_retry(
     return "descent", indices, rows.to_distances(squared), None
 
 
-def _compiled_search(
+def _search_by_compiled_loops(
     rows: Rows, k: int, seed: int, search: Search
 ) -> _SearchResult | None:
     """Search ``k`` neighbours by our compiled loops; return squared distances.
@@ -344,14 +344,14 @@ def _compiled_search(
     from napari_embedding_game.core.graph import exact, leaves, principal_components
 
     if search == "projected":
-        return principal_components.projected_search(rows, k, seed)
+        return principal_components.search_by_projection(rows, k, seed)
     if search == "exact":
         ids = np.arange(len(rows), dtype=np.int32)
         every = rows if rows.exceeds_dense_limit else rows[:]
         return *exact.find_exact_neighbors(every, ids, k), None
     values = rows[:]
     check = leaves.make_recall_check(values, k, seed)
-    order, indices, squared, recall = leaves.leaf_search(values, k, check)
+    order, indices, squared, recall = leaves.search_by_leaves(values, k, check)
     back = np.argsort(order)
     return indices[back], squared[back], recall
 

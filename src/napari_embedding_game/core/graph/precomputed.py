@@ -33,7 +33,7 @@ def validate_distances(distances: Any) -> None:
         )
 
 
-def precomputed_neighbors(
+def find_precomputed_neighbors(
     distances: Any, n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return row numbers and distances of the nearest rows, nearest first, (N, K) each.
@@ -47,9 +47,9 @@ def precomputed_neighbors(
     """
     validate_distances(distances)
     if sparse.issparse(distances):
-        indices, nearest = _neighbors_of_sparse(distances.tocoo(), n_neighbors)
+        indices, nearest = _find_neighbors_of_sparse(distances.tocoo(), n_neighbors)
     else:
-        indices, nearest = _neighbors_of_dense(np.asarray(distances), n_neighbors)
+        indices, nearest = _find_neighbors_of_dense(np.asarray(distances), n_neighbors)
     if not nearest.any():
         raise InputError(
             "All distances between neighbours are 0, so there is nothing to lay out."
@@ -57,7 +57,7 @@ def precomputed_neighbors(
     return indices, nearest
 
 
-def _neighbors_of_sparse(
+def _find_neighbors_of_sparse(
     entries: sparse.coo_matrix, n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the nearest stored entries of each row: columns and distances, (N, k).
@@ -86,7 +86,7 @@ def _neighbors_of_sparse(
     return column[chosen].astype(np.int32), values[chosen].astype(np.float64)
 
 
-def _neighbors_of_dense(
+def _find_neighbors_of_dense(
     matrix: NDArray[Any], n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the nearest columns of each row and their distances, (N, k) each.

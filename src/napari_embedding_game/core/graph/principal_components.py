@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import exact, search_loops
-from napari_embedding_game.core.graph.leaves import leaf_search, make_recall_check
+from napari_embedding_game.core.graph.leaves import make_recall_check, search_by_leaves
 from napari_embedding_game.core.graph.rows import Rows
 
 N_PRINCIPAL = 100
@@ -60,17 +60,17 @@ def principal_components(
     sample = rows[np.sort(rng.choice(n, count, replace=False))]
     mean = sample.mean(axis=0)
     sample -= mean
-    basis = principal_directions(sample, n_components, seed, powers)
+    basis = compute_principal_directions(sample, n_components, seed, powers)
     values = np.empty((n, n_components), np.float32)
 
     def project(begin: int, end: int) -> None:
         search_loops.project(rows[begin:end] - mean, basis, values[begin:end])
 
-    exact.run_in_chunks(project, n, _rows_per_block(n_dims))
+    exact.run_in_chunks(project, n, _choose_rows_per_block(n_dims))
     return values
 
 
-def principal_directions(
+def compute_principal_directions(
     rows: NDArray[np.float32], count: int, seed: int, powers: int
 ) -> NDArray[np.float32]:
     """Return about the directions of largest spread around 0, (count, D), orthonormal.
@@ -79,7 +79,7 @@ def principal_directions(
     directions (Halko, Martinsson and Tropp, 2011); a direction without spread is 0.
     """
     (n, n_dims), rows = rows.shape, np.ascontiguousarray(rows)
-    rng, step = np.random.default_rng(seed), _rows_per_block(n_dims)
+    rng, step = np.random.default_rng(seed), _choose_rows_per_block(n_dims)
     basis = (rng.random((count, n_dims)) - 0.5).astype(np.float32)
 
     def add_up(begin: int, end: int) -> None:
@@ -93,12 +93,12 @@ def principal_directions(
     return basis
 
 
-def _rows_per_block(n_dims: int) -> int:
+def _choose_rows_per_block(n_dims: int) -> int:
     """Return how many rows of ``n_dims`` numbers are processed at a time."""
     return max(1, min(_BLOCK, 2**23 // n_dims))
 
 
-def projected_search(
+def search_by_projection(
     rows: Rows, k: int, seed: int
 ) -> tuple[*exact.Neighbors, float] | None:
     """Return ``k`` neighbours of every row, (N, k), squared distances, and the recall.
@@ -113,7 +113,7 @@ def projected_search(
     enough = (m for m in counts if share_of(nearest[:, :m]) >= _ENOUGH)
     if (count := next(enough, None)) is None:
         return None
-    order, candidates, _, recall = leaf_search(values, count, check)
+    order, candidates, _, recall = search_by_leaves(values, count, check)
     indices, squared = exact.rank_candidates(rows, order, candidates, k)
     back = np.argsort(order)
     return indices[back], squared[back], recall

@@ -56,7 +56,7 @@ class Rows:
         self._metric = metric
         self._unit = 1.0
         # An extra column puts rows of zeros at distance 1 from all other rows.
-        self.has_zero_rows = metric == "cosine" and not have_nonzero_values(X).all()
+        self.has_zero_rows = metric == "cosine" and not find_nonzero_rows(X).all()
         self.shape: tuple[int, int] = X.shape[0], X.shape[1] + self.has_zero_rows
         count = min(_SAMPLED, max(1, 4 * _BLOCK_NUMBERS // X.shape[1]))
         every = max(1, X.shape[0] // (count if self.exceeds_dense_limit else _SAMPLED))
@@ -148,7 +148,7 @@ def sum_duplicate_entries(X: Any) -> Any:
     return X
 
 
-def mean_rows_of_groups(
+def compute_mean_rows_of_groups(
     X: Any, group: NDArray[np.integer], n_groups: int
 ) -> NDArray[np.float64]:
     """Return the mean row of each group, (n_groups, D) float64.
@@ -164,7 +164,7 @@ def mean_rows_of_groups(
     return means
 
 
-def have_nonzero_values(X: Any) -> NDArray[np.bool_]:
+def find_nonzero_rows(X: Any) -> NDArray[np.bool_]:
     """Return for each row whether it has a value other than 0, (N,) bool."""
     if sparse.issparse(X):
         X = abs(X).max(axis=1).toarray().reshape(-1, 1)

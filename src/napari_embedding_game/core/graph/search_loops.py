@@ -34,7 +34,7 @@ _LONG = np.float32(1e30)
 
 
 @njit(**INNER, **CHECKED)
-def _partial_squared_distance(x, y, begin, end, zero):
+def _sum_squared_differences(x, y, begin, end, zero):
     """Return the sum of (x - y)^2 over columns begin to end, in vectors like zero.
 
     The number of lanes of ``zero`` must divide ``end - begin``.
@@ -47,7 +47,7 @@ def _partial_squared_distance(x, y, begin, end, zero):
 
 
 @njit(**INNER, **CHECKED)
-def _partial_dot(x, y, begin, end, zero):
+def _sum_products(x, y, begin, end, zero):
     """Return the sum of x y over columns begin to end, in vectors like ``zero``.
 
     The number of lanes of ``zero`` must divide ``end - begin``.
@@ -63,9 +63,9 @@ def squared_distance(x, y):
     """Return the squared distance of two rows (D,), float32."""
     zero, n = np.float32(0), len(x)
     by_16, by_4 = n - n % 16, n - n % 4
-    total = _partial_squared_distance(x, y, 0, by_16, broadcast(zero, 16))
-    total += _partial_squared_distance(x, y, by_16, by_4, broadcast(zero, 4))
-    return total + _partial_squared_distance(x, y, by_4, n, broadcast(zero, 1))
+    total = _sum_squared_differences(x, y, 0, by_16, broadcast(zero, 16))
+    total += _sum_squared_differences(x, y, by_16, by_4, broadcast(zero, 4))
+    return total + _sum_squared_differences(x, y, by_4, n, broadcast(zero, 1))
 
 
 @njit(**INNER, **CHECKED)
@@ -73,9 +73,9 @@ def dot(x, y):
     """Return the dot product of two rows (D,), float32."""
     zero, n = np.float32(0), len(x)
     by_16, by_4 = n - n % 16, n - n % 4
-    total = _partial_dot(x, y, 0, by_16, broadcast(zero, 16))
-    total += _partial_dot(x, y, by_16, by_4, broadcast(zero, 4))
-    return total + _partial_dot(x, y, by_4, n, broadcast(zero, 1))
+    total = _sum_products(x, y, 0, by_16, broadcast(zero, 16))
+    total += _sum_products(x, y, by_16, by_4, broadcast(zero, 4))
+    return total + _sum_products(x, y, by_4, n, broadcast(zero, 1))
 
 
 @njit(**CHECKED)
@@ -200,7 +200,7 @@ def _has_rough_scores(query, squared):
 
 
 @njit(**CHECKED)
-def have_rough_scores(queries, squared):
+def find_rough_queries(queries, squared):
     """Return for each query whether its neighbours are too close for scores, (Q,) bool.
 
     ``squared`` (Q, k): squared distances of the nearest rows found.  It is also true of
@@ -325,7 +325,7 @@ def _divide_by_largest(row):
 
 
 @njit(**CHECKED)
-def _kth_smallest(numbers, at):
+def _select_kth_smallest(numbers, at):
     """Return the number with rank ``at`` (from 0); reorder ``numbers`` in place."""
     low, high = 0, len(numbers) - 1
     while low < high:
@@ -382,7 +382,7 @@ def _halve_list(rows, order):
     for i in range(n):
         along[i] = ranked[i] = dot(rows[order[i]], direction)
     n_equal = middle = n // 2
-    limit = _kth_smallest(ranked, middle)
+    limit = _select_kth_smallest(ranked, middle)
     for i in range(n):
         n_equal -= along[i] < limit
     members, low, high = order.copy(), 0, middle

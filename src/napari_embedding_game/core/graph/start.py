@@ -22,10 +22,10 @@ from napari_embedding_game.core.graph.edges import Edges, sum_absolute_weights
 from napari_embedding_game.core.graph.memory_order import order_points_by_group
 from napari_embedding_game.core.graph.principal_components import (
     START_POWERS,
+    compute_principal_directions,
     pad_columns,
-    principal_directions,
 )
-from napari_embedding_game.core.graph.rows import mean_rows_of_groups
+from napari_embedding_game.core.graph.rows import compute_mean_rows_of_groups
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import CHECKED, run_blocks
 
@@ -63,7 +63,7 @@ def start_layout(
     rng = np.random.default_rng(random_state)
     shape = edges.n_points, n_components
     if init == "spectral":
-        layout = _spectral_layout(edges, X, n_components, rng)
+        layout = _compute_spectral_layout(edges, X, n_components, rng)
     elif init == "random":
         layout = _sample_normal(rng, shape)
     else:
@@ -101,7 +101,7 @@ def _scale_to_unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
     return scaled
 
 
-def _spectral_layout(
+def _compute_spectral_layout(
     edges: Edges, X: Any, n_components: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return the Laplacian eigenmap by iterating (y + D^-1 W y) / 2, (N, n_components).
@@ -122,7 +122,7 @@ def _spectral_layout(
         layout = _run_power_iterations(POWER_ITERATIONS, start, edges.arrays, component)
     else:
         group, n_groups = _group_neighbors(*edges.arrays)
-        between = _edges_between_groups(edges, group, n_groups)
+        between = _sum_edges_between_groups(edges, group, n_groups)
         # A group is connected, so that components of groups are those of points.
         matrix = between.to_csr_matrix()
         n_connected, component_of = connected_components(matrix, directed=False)
@@ -243,7 +243,7 @@ def _group_neighbors(indptr, indices, weights):
     return joined, n_groups
 
 
-def _edges_between_groups(
+def _sum_edges_between_groups(
     edges: Edges, group: NDArray[np.int32], n_groups: int
 ) -> Edges:
     """Return the edges between groups; edges inside a group are its edge to itself."""
@@ -267,14 +267,14 @@ def arrange_components(
     component of each point, of ``n_connected``; ``n_components``: d.
     """
     size = np.bincount(component, minlength=n_connected)
-    centred = mean_rows_of_groups(X, component, n_connected)
+    centred = compute_mean_rows_of_groups(X, component, n_connected)
     largest = np.abs(centred).max()
     centred -= np.average(centred, axis=0, weights=size)
     width = np.abs(centred).max()
     centred /= width if width > _NO_WIDTH * largest else np.inf
     weighted = (centred * np.sqrt(size / size.max())[:, None]).astype(np.float32)
     count = min(n_components, *centred.shape)
-    axes = principal_directions(weighted, count, 0, START_POWERS)
+    axes = compute_principal_directions(weighted, count, 0, START_POWERS)
     along = np.stack([(centred * axis).sum(axis=1) for axis in axes], axis=1)
     positions = pad_columns(along, n_components)
     width = np.sqrt(np.average(positions**2, weights=size, axis=0).max())

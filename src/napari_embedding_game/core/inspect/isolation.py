@@ -28,11 +28,11 @@ def compute_isolation(
     the first ``N_NEAREST`` are used.  Isolation is 1 where all distances are 0, and
     infinite for a row whose neighbours have distances of 0 among them.
     """
-    usual = median_neighbor_distances(neighbors, distances)
-    return isolation_of_new_rows(neighbors, distances, usual)
+    usual = compute_median_neighbor_distances(neighbors, distances)
+    return compute_isolation_of_new_rows(neighbors, distances, usual)
 
 
-def median_neighbor_distances(
+def compute_median_neighbor_distances(
     neighbors: NDArray[np.integer], distances: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return the median over each row's neighbours of their mean distance m, (N,).
@@ -40,10 +40,10 @@ def median_neighbor_distances(
     ``neighbors``, ``distances`` (N, k): the first ``N_NEAREST`` of k are used.
     """
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
-    return _median_of_neighbors(neighbors, mean)
+    return _compute_median_of_neighbors(neighbors, mean)
 
 
-def isolation_of_new_rows(
+def compute_isolation_of_new_rows(
     neighbors: NDArray[np.integer],
     distances: NDArray[np.floating],
     fitted_medians: NDArray[np.float64],
@@ -51,19 +51,19 @@ def isolation_of_new_rows(
     """Return the isolation of new rows by their nearest fitted rows, (Q,) float32.
 
     ``neighbors``, ``distances`` (Q, k): nearest fitted rows, of which the first
-    ``N_NEAREST`` are used; ``fitted_medians`` (N,): :func:`median_neighbor_distances`
-    of the fitted rows.  Isolation is 1 where all distances are 0, and infinite where
-    only the usual distance is 0.
+    ``N_NEAREST`` are used; ``fitted_medians`` (N,):
+    :func:`compute_median_neighbor_distances` of the fitted rows.  Isolation is 1 where
+    all distances are 0, and infinite where only the usual distance is 0.
     """
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
-    usual = _median_of_neighbors(neighbors, fitted_medians)
+    usual = _compute_median_of_neighbors(neighbors, fitted_medians)
     ratios = np.ones(len(mean))
     with np.errstate(divide="ignore"):
         np.divide(mean, usual, out=ratios, where=mean > 0)
     return ratios.astype(np.float32)
 
 
-def _median_of_neighbors(
+def _compute_median_of_neighbors(
     neighbors: NDArray[np.integer], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the median of ``values`` (N,) over each row's nearest rows, (Q,).

@@ -146,7 +146,7 @@ def iter_markers(
         shares = [found.share_inside, found.share_outside]
     else:
         design, tested = None, np.ones(X.shape[1], bool)
-        compute_figures = _moments_and_ranks if method == "wilcoxon" else None
+        compute_figures = _compute_moments_and_ranks if method == "wilcoxon" else None
         figures = yield from iter_group_figures(
             X, groups, 2, compute_figures=compute_figures
         )
@@ -198,7 +198,9 @@ def _rank_test(
     return scores, 2 * _import_scipy_stats().norm.sf(np.abs(scores))
 
 
-def _moments_and_ranks(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
+def _compute_moments_and_ranks(
+    values: Any, begin: Any, end: Any, sizes: Any
+) -> FloatArray:
     """Return figures of a block of columns for two groups, (5, 2, columns).
 
     Four are those of :func:`compute_moments`; the fifth has the rank sum of the first

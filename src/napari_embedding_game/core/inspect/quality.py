@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from napari_embedding_game.core.graph.neighbors import explain_metric_errors
 from napari_embedding_game.core.graph.rows import (
     centre_for_library,
-    mean_rows_of_groups,
+    compute_mean_rows_of_groups,
 )
 
 NEIGHBORS = 15
@@ -145,14 +145,14 @@ def measure_map_quality(
         neighbours kept, trustworthiness, continuity and random triplets.
         """
         with explain_metric_errors(metric):
-            in_data = _distances_to_all(X, some, metric)
-            on_map = _distances_to_all(embedding, some)
+            in_data = _measure_distances_to_all(X, some, metric)
+            on_map = _measure_distances_to_all(embedding, some)
         near, mapped = (np.argpartition(e, k - 1)[:, :k] for e in (in_data, on_map))
         return [
             (near[:, :, None] == mapped[:, None, :]).any(axis=2).mean(axis=1),
             _compute_trustworthiness(in_data, mapped, k),
             _compute_trustworthiness(on_map, near, k),
-            _triplet_score(in_data, on_map, rng),
+            _compute_triplet_score(in_data, on_map, rng),
             *(_share_of_same_group(of[some][:, None], of[mapped]) for _, of in groups),
         ]
 
@@ -161,7 +161,7 @@ def measure_map_quality(
     valid = [each[~np.isnan(each)] for each in np.concatenate(parts, axis=1)]
     figures = [float(each.mean()) if len(each) else math.nan for each in valid]
     agreements = [
-        ColumnAgreement(name, same, _expected_share(codes))
+        ColumnAgreement(name, same, _compute_expected_share(codes))
         for (name, codes), same in zip(groups, figures[4:], strict=True)
     ]
     last = None if clusters is None else agreements.pop()
@@ -203,7 +203,8 @@ def _correlate_cluster_distances(
     if len(pairs[0]) < 6:  # fewer than four clusters
         return math.nan
     of_data, of_map = (
-        mean_rows_of_groups(rows, group, len(ids))[ids >= 0] for rows in (X, embedding)
+        compute_mean_rows_of_groups(rows, group, len(ids))[ids >= 0]
+        for rows in (X, embedding)
     )
     with explain_metric_errors(metric):
         in_data = pairwise_distances(of_data, metric=metric)[pairs]
@@ -213,7 +214,7 @@ def _correlate_cluster_distances(
     return max(0.0, float(spearmanr(in_data, on_map).statistic))
 
 
-def _expected_share(codes: NDArray[np.integer]) -> float:
+def _compute_expected_share(codes: NDArray[np.integer]) -> float:
     """Return the expected share of random neighbours of the same group.
 
     Rows of negative ``codes`` (N,) are left out.  It is 1 for one group or no group.
@@ -222,7 +223,7 @@ def _expected_share(codes: NDArray[np.integer]) -> float:
     return float(((counts / counts.sum()) ** 2).sum()) if len(counts) else 1.0
 
 
-def _distances_to_all(
+def _measure_distances_to_all(
     X: Any, rows: NDArray[np.integer], metric: str = "euclidean"
 ) -> NDArray[np.floating[Any]]:
     """Return distances of ``rows`` (n,) to all rows of ``X`` (N, D), (n, N).
@@ -255,7 +256,7 @@ def _compute_trustworthiness(
     return result
 
 
-def _triplet_score(
+def _compute_triplet_score(
     in_data: NDArray[np.floating],
     on_map: NDArray[np.floating],
     rng: np.random.Generator,

@@ -194,7 +194,7 @@ class _Region:
         inside = points - self._mean
         way = inside[is_second].mean(axis=0)
         inside[is_second] -= way
-        covariance = _shrunk_covariance(inside, way)
+        covariance = _estimate_shrunk_covariance(inside, way)
         assert covariance is not None
         self._whitening = np.linalg.inv(np.linalg.cholesky(covariance)).T
         self._way = way @ self._whitening
@@ -252,14 +252,18 @@ def _learn_direction(
     the means of the groups are the same.
     """
     mean, way = first.mean(axis=0), second.mean(axis=0) - first.mean(axis=0)
-    covariance = _shrunk_covariance(np.vstack([first - mean, second - mean - way]), way)
+    covariance = _estimate_shrunk_covariance(
+        np.vstack([first - mean, second - mean - way]), way
+    )
     if covariance is None:
         return None
     direction = np.linalg.solve(covariance, way)
     return mean, direction / (direction @ way)
 
 
-def _shrunk_covariance(inside: FloatArray, way: FloatArray) -> FloatArray | None:
+def _estimate_shrunk_covariance(
+    inside: FloatArray, way: FloatArray
+) -> FloatArray | None:
     """Return the covariance (C, C) of rows (m, C) around their means, invertible.
 
     ``way`` (C,): from one group's mean to the other's.  None where it is 0.

@@ -96,7 +96,7 @@ class ShareComparison:
         - "score", "pval", "pval_adj": moderated t, and p by Benjamini and Hochberg.
         """
         first = self.design.is_inside
-        means = [_mean_of_rows(self.shares, rows) for rows in (first, ~first)]
+        means = [_compute_mean_of_rows(self.shares, rows) for rows in (first, ~first)]
         totals = self.counts.sum(axis=1)
         return pd.DataFrame(
             {
@@ -228,11 +228,11 @@ def compute_share_changes(
     has no profile.
     """
     shares = np.asarray((counts + 0.5) / (totals[:, None] + 1), np.float64)
-    means = (_mean_of_rows(shares, rows) for rows in (is_first, ~is_first))
+    means = (_compute_mean_of_rows(shares, rows) for rows in (is_first, ~is_first))
     return np.log2(next(means)) - np.log2(next(means))
 
 
-def _mean_of_rows(values: FloatArray, rows: BoolArray) -> FloatArray:
+def _compute_mean_of_rows(values: FloatArray, rows: BoolArray) -> FloatArray:
     """Return the means (K,) of some rows (P,) of values (P, K); NaN without rows."""
     if not rows.any():
         return np.full(values.shape[1], np.nan)

@@ -35,10 +35,12 @@ def compute_stretch(
     neighbours, and for all points where the median distance is 0.
     """
     y = np.ascontiguousarray(embedding, np.float32)
-    return _stretch_of_first_points(neighbors, y, median_squared_distance(neighbors, y))
+    return _compute_stretch_of_first_points(
+        neighbors, y, compute_median_squared_distance(neighbors, y)
+    )
 
 
-def stretch_of_new_rows(
+def compute_stretch_of_new_rows(
     neighbors: NDArray[np.int32],
     positions: NDArray[np.float32],
     points: NDArray[np.float32],
@@ -48,14 +50,14 @@ def stretch_of_new_rows(
 
     ``neighbors`` (Q, k): the nearest fitted rows of each new row; ``positions`` (Q, d)
     and ``points`` (N, d): positions of new and of fitted rows; ``usual``:
-    :func:`median_squared_distance` of the fitted rows.
+    :func:`compute_median_squared_distance` of the fitted rows.
     """
     y = np.vstack([positions, points]).astype(np.float32, copy=False)
     shifted = (neighbors + len(positions)).astype(np.int32, copy=False)
-    return _stretch_of_first_points(shifted, np.ascontiguousarray(y), usual)
+    return _compute_stretch_of_first_points(shifted, np.ascontiguousarray(y), usual)
 
 
-def median_squared_distance(
+def compute_median_squared_distance(
     neighbors: NDArray[np.integer], y: NDArray[np.float32]
 ) -> float:
     """Return the median squared distance between neighbours on the map.
@@ -70,7 +72,7 @@ def median_squared_distance(
     return float(np.median(np.square(vectors).sum(axis=1))) if len(vectors) else 0.0
 
 
-def _stretch_of_first_points(
+def _compute_stretch_of_first_points(
     neighbors: NDArray[np.integer], y: NDArray[np.float32], usual: float
 ) -> NDArray[np.float32]:
     """Return the stretch of the first Q points of ``y`` (Q + N, d), (Q,) float32.

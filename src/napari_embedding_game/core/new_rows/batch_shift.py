@@ -37,18 +37,18 @@ def remove_batch_shift(
             _scale_to_unit_length(fitted).astype(np.float32), n_clusters, random_state
         )
     )
-    fixed = _cluster_shares(fitted, centres)
+    fixed = _compute_cluster_shares(fitted, centres)
     means = fixed.T @ fitted / np.maximum(fixed.sum(axis=0), 1e-12)[:, None]
     moved = np.asarray(rows, np.float64)
     for _ in range(_ROUNDS):
-        shares = _cluster_shares(moved, centres)
+        shares = _compute_cluster_shares(moved, centres)
         sizes = shares.sum(axis=0)[:, None]
         shift = (shares.T @ rows - sizes * means) / (sizes + _RIDGE)
         moved = rows - shares @ shift
     return np.asarray(moved, np.float32)
 
 
-def _cluster_shares(
+def _compute_cluster_shares(
     rows: NDArray[np.floating], centres: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return the share of each row (n, D) in each soft cluster, (n, C).

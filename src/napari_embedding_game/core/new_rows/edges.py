@@ -14,7 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.edges import directed_weights, mix_memberships
+from napari_embedding_game.core.graph.edges import (
+    compute_directed_weights,
+    mix_memberships,
+)
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP
@@ -40,7 +43,7 @@ class NewRowEdges:
     ) -> None:
         self._graph, self._affinity = graph, affinity
         self._scale, self._perplexity = scale, perplexity
-        weights = directed_weights(graph.distances, affinity, perplexity)
+        weights = compute_directed_weights(graph.distances, affinity, perplexity)
         self._mean = weights.mean()
         # (N, K): the weight that each fitted row gives to each of its neighbours.
         self._table = self._mix_if_needed(weights)
@@ -60,7 +63,7 @@ class NewRowEdges:
         """
         k, directed = self._graph.n_neighbors, np.zeros(indices.shape, np.float32)
         near = np.ascontiguousarray(distances[:, :k])
-        weights = directed_weights(near, self._affinity, self._perplexity)
+        weights = compute_directed_weights(near, self._affinity, self._perplexity)
         directed[:, :k] = self._mix_if_needed(weights)
         taken, factors = np.empty_like(directed), np.empty_like(directed)
         _write_received_weights(

@@ -50,7 +50,9 @@ def _read_potential(x, potential, low, spacing, gradient):
 
 
 @njit(**OPTIONS)
-def _energy_and_stiffness(f, k, x, positions, weights, field, scratch, gradient):
+def _compute_energy_and_stiffness(
+    f, k, x, positions, weights, field, scratch, gradient
+):
     """Return E at ``x`` (d,) and the stiffness of its edges, and write E's gradient.
 
     ``positions`` (M, d), ``weights`` (M,): ends and weights of the edges; ``gradient``
@@ -95,12 +97,12 @@ def _minimise_energy(f, k, x, positions, weights, field, scratch, work):
 
     It ends after ``MAX_STEPS`` steps, after a step shorter than ``_SETTLED``, or where
     no halved step lowers E inside the area of ``field``.  ``scratch`` and ``work`` are
-    overwritten; other parameters: see :func:`_energy_and_stiffness`.
+    overwritten; other parameters: see :func:`_compute_energy_and_stiffness`.
     """
     low, high = field[3], field[4]
     gradient, there, trial = work
     d = x.shape[0]
-    energy, stiffness = _energy_and_stiffness(
+    energy, stiffness = _compute_energy_and_stiffness(
         f, k, x, positions, weights, field, scratch, gradient
     )
     for _ in range(MAX_STEPS):
@@ -115,7 +117,7 @@ def _minimise_energy(f, k, x, positions, weights, field, scratch, work):
                 trial[c] = x[c] - t * gradient[c]
                 is_inside = is_inside and low[c] <= trial[c] <= high[c]
             if is_inside:
-                lower, stiffness = _energy_and_stiffness(
+                lower, stiffness = _compute_energy_and_stiffness(
                     f, k, trial, positions, weights, field, scratch, there
                 )
                 is_lower = lower <= energy - _DECREASE * t * squared
@@ -140,7 +142,7 @@ def _write_best_start(f, k, x, positions, weights, field, scratch, work):
 
     Tried are the weighted mean of the neighbours' positions, and the positions of the
     first ``_STARTS`` neighbours.  ``scratch`` and ``work`` are overwritten; other
-    parameters: see :func:`_energy_and_stiffness`.
+    parameters: see :func:`_compute_energy_and_stiffness`.
     """
     d = x.shape[0]
     gradient, _, trial = work
@@ -152,13 +154,13 @@ def _write_best_start(f, k, x, positions, weights, field, scratch, work):
             x[c] += abs(weights[m]) * positions[m, c]
     for c in range(d):
         x[c] /= total
-    lowest, _ = _energy_and_stiffness(
+    lowest, _ = _compute_energy_and_stiffness(
         f, k, x, positions, weights, field, scratch, gradient
     )
     for m in range(min(_STARTS, positions.shape[0])):
         for c in range(d):
             trial[c] = positions[m, c]
-        energy, _ = _energy_and_stiffness(
+        energy, _ = _compute_energy_and_stiffness(
             f, k, trial, positions, weights, field, scratch, gradient
         )
         if energy < lowest:

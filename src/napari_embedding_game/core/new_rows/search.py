@@ -19,7 +19,7 @@ from napari_embedding_game.core.graph.rows import (
     MAX_DENSE,
     SEARCHED,
     Rows,
-    have_nonzero_values,
+    find_nonzero_rows,
 )
 from napari_embedding_game.core.threads import run_blocks
 
@@ -61,7 +61,7 @@ class FittedSearch:
         if n > MAX_FLAT:
             order, bounds = leaves.split_into_lists(values)
             values = values[order]
-        means = leaves.mean_rows_of_lists(values, bounds)
+        means = leaves.compute_mean_rows_of_lists(values, bounds)
         self._lists = values, order, bounds, means, min(N_PROBES, len(means))
 
     def __call__(self, X: Any, n_neighbors: int) -> Neighbors:
@@ -88,7 +88,7 @@ class FittedSearch:
         squared = self._search_lists(self._rows.convert(X), indices)
         distances = self._rows.to_distances(squared)
         if self._metric == "cosine" and not self._rows.has_zero_rows:
-            is_zero = ~have_nonzero_values(X)  # at distance 1 from every row
+            is_zero = ~find_nonzero_rows(X)  # at distance 1 from every row
             indices[is_zero], distances[is_zero] = np.arange(n_neighbors), 1
         if not (distances <= np.finfo(np.float32).max).all():
             raise InputError(

@@ -30,12 +30,12 @@ from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.inspect.isolation import (
-    isolation_of_new_rows,
-    median_neighbor_distances,
+    compute_isolation_of_new_rows,
+    compute_median_neighbor_distances,
 )
 from napari_embedding_game.core.inspect.stretch import (
-    median_squared_distance,
-    stretch_of_new_rows,
+    compute_median_squared_distance,
+    compute_stretch_of_new_rows,
 )
 from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.edges import NewRowEdges
@@ -132,13 +132,15 @@ class FittedMap:
         stretch, isolation = np.empty((2, len(placed)), np.float32)
         graph, d = self.graph, self.points.shape[1]
         nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
-        usual = median_squared_distance(nearest, self.points)
-        medians = median_neighbor_distances(graph.indices, graph.distances)
+        usual = compute_median_squared_distance(nearest, self.points)
+        medians = compute_median_neighbor_distances(graph.indices, graph.distances)
         for block, indices, distances in self._place_blocks(X, placed):
             near = np.ascontiguousarray(indices[:, :N_NEAREST], np.int32)
             positions = np.ascontiguousarray(placed[block, :d])
-            stretch[block] = stretch_of_new_rows(near, positions, self.points, usual)
-            isolation[block] = isolation_of_new_rows(near, distances, medians)
+            stretch[block] = compute_stretch_of_new_rows(
+                near, positions, self.points, usual
+            )
+            isolation[block] = compute_isolation_of_new_rows(near, distances, medians)
         return placed[:, :d], stretch, isolation
 
     def _make_empty_positions(self, X: Any) -> NDArray[np.float32]:
@@ -266,7 +268,7 @@ def compute_frozen_field(
     return strength, sources, potential, low - margin, high + margin, spacing
 
 
-def nearest_landmark_among(
+def find_nearest_landmark_among(
     positions: NDArray[np.float32],
     landmarks: NDArray[np.float32],
     is_candidate: NDArray[np.bool_],

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.new_rows.transform import nearest_landmark_among
+from napari_embedding_game.core.new_rows.transform import find_nearest_landmark_among
 from napari_embedding_game.core.snapshot import compute_map_hash
 from napari_embedding_game.data.as_anndata import FEATURES, SECOND, as_anndata
 from napari_embedding_game.data.columns import KEY, make_names_unique
@@ -370,7 +370,7 @@ class _Notebook:
         labels = snapshot.labels
         if not snapshot.finished:  # those may be of a moment before
             every = np.ones(len(snapshot.landmarks), bool)
-            labels = nearest_landmark_among(
+            labels = find_nearest_landmark_among(
                 snapshot.embedding, snapshot.landmarks, every
             )
         table = pd.crosstab(labels, self.clustering.names_by_point)

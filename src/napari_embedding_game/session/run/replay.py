@@ -133,7 +133,7 @@ def replay_to_result(
     facts = {**flatten_parameters(record, last, ""), **where, "n_clusters": n_clusters}
     if n_clusters is None:
         return EmbeddingResult(last, facts)
-    edges = edges.of_share(record.last_settings.second_share)
+    edges = edges.mix_by_share(record.last_settings.second_share)
     merging = LandmarkMerge.from_edges(edges, last.labels, len(last.landmarks))
     clusters = merging.cut_into_clusters(n_clusters)[last.labels]
     return EmbeddingResult(last, facts, make_clustering_from_labels(clusters))

@@ -163,7 +163,7 @@ class GameRun:
     def find_edges(self, settings: Settings) -> Any:
         """Return the edges by which settings play the game; None before they exist."""
         edges = self.edges
-        return None if edges is None else edges.of_share(settings.second_share)
+        return None if edges is None else edges.mix_by_share(settings.second_share)
 
     @contextmanager
     def _hold_computing_lock(self) -> Iterator[None]:
