@@ -654,7 +654,7 @@ def compare(
         n_top=n_top,
         log1p=log1p,
     )
-    frame = table.frame()
+    frame = table.to_frame()
     if table.design is not None:
         frame.attrs["design"] = table.design.describe(str(samples))
     return frame
@@ -715,7 +715,7 @@ def shares(
     )
     if result.refusal:
         raise InputError(result.refusal)
-    frame = result.frame()
+    frame = result.to_frame()
     frame.insert(0, groupby, groups.categories.astype(str))
     frame = frame.sort_values("pval", kind="stable", ignore_index=True)
     frame.attrs["design"] = result.describe(samples)

@@ -39,7 +39,7 @@ def test_few_groups_have_a_t_test_of_logits_each(is_paired):
     said = "Paired by donor: 3 samples, 6 profiles."
     said = said if is_paired else "Not paired: 3 against 3 samples."
     assert found.describe("donor") == said
-    frame, shares = found.frame(), counts / counts.sum(axis=1, keepdims=True)
+    frame, shares = found.to_frame(), counts / counts.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(frame["share_first"], shares[:3].mean(axis=0))
     with_half = (counts + 0.5) / (counts.sum(axis=1, keepdims=True) + 1)
     change = np.log2(with_half[:3].mean(axis=0) / with_half[3:].mean(axis=0))
@@ -83,7 +83,7 @@ def test_one_sample_is_too_few():
         "Too few samples to tell: treated has 1 sample with 10 or more cells, but 2 "
         "are needed."
     )
-    frame = found.frame()
+    frame = found.to_frame()
     assert frame[["score", "pval", "pval_adj"]].isna().all(axis=None)
     np.testing.assert_allclose(frame["share_first"], 0.25)
     graph = sparse.identity(4, format="csr")

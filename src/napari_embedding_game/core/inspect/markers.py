@@ -78,7 +78,7 @@ class MarkerTable:
         """Return the number of columns in the table."""
         return len(self.columns)
 
-    def frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return the table with the columns of ``scanpy.get.rank_genes_groups_df``.
 
         ``pct_nz_group`` and ``pct_nz_reference`` are shares of rows above 0, 0 to 1.

@@ -86,7 +86,7 @@ class ShareComparison:
         """
         return self.refusal or self.design.describe(samples, "condition")
 
-    def frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return the figures of the groups, (K rows), in the order of the groups.
 
         - "share_first", "share_second": mean over the samples of a condition, 0 to 1;

@@ -220,7 +220,7 @@ class MarkersPane(Listener):
                 log1p=expression.is_log1p,
             )
             markers = yield from steps
-            frame = markers.frame().set_index("names", drop=False)[NAMES]
+            frame = markers.to_frame().set_index("names", drop=False)[NAMES]
             return FinishedComparison(markers, comparison, frame, expression.note)
 
         self._search.submit(find_markers)
@@ -291,7 +291,10 @@ class MarkersPane(Listener):
         """
         compared = self.compared
         assert compared is not None
-        kinds, write = {".csv": "Table"}, partial(write_csv, compared.markers.frame())
+        kinds, write = (
+            {".csv": "Table"},
+            partial(write_csv, compared.markers.to_frame()),
+        )
         message = ask_and_save(self, self._session, "comparison", kinds, write)
         if message:
             self._session.store_comparison(compared.groups)

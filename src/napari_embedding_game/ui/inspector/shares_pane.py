@@ -334,7 +334,7 @@ class SharesPane(PlotPane):
         assert result is not None
         assert shown is not None
         order = -result.counts.sum(axis=0) if result.refusal else result.pvals
-        figures = result.frame()
+        figures = result.to_frame()
         pairs = zip(figures["share_first"], figures["share_second"], strict=True)
         frame = pd.DataFrame(
             {
@@ -464,7 +464,7 @@ def make_share_table(result: ShareComparison, names: pd.Index) -> pd.DataFrame:
     ``names`` (K,) of the groups.  A column of counts is named after its sample and its
     condition.
     """
-    frame, (first, second) = result.frame(), result.levels
+    frame, (first, second) = result.to_frame(), result.levels
     frame = frame.rename(
         columns={"share_first": f"share {first}", "share_second": f"share {second}"}
     )
