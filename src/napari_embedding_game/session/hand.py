@@ -291,7 +291,7 @@ class Hand:
         return snapshot
 
     def _require_moving_map(self) -> tuple[GameRun, Snapshot]:
-        """Return the active run and the newest snapshot of its own.
+        """Return the active run, and the snapshot on show, which this run has made.
 
         Raises DataError where no run is active or its first frame has not come,
         InputError where the settings take no forces of a hand.

@@ -196,7 +196,7 @@ class MapTree:
         )
 
     def _has_different_rows(self, dataset: Dataset) -> bool:
-        """Return whether a new reading has other rows on purpose than the data on show.
+        """Return whether a new reading is meant to have other rows than those on show.
 
         True in any of these cases:
 
@@ -329,7 +329,7 @@ class MapTree:
             self._open_new_map("reading", title, base, load_map)
 
     def transfer_clusters(self, dataset: Dataset) -> ClusterState | None:
-        """Return the clusters of the root map for its measured objects after an edit.
+        """Return the clusters of the root map, for measured objects of edited labels.
 
         The open map is stored first, so that its annotation is included.
 
@@ -523,7 +523,7 @@ def has_same_rows_and_values(one: Dataset, other: Dataset) -> bool:
 
 
 def update_from_reading(old: Dataset, read: Dataset) -> Dataset:
-    """Return a dataset as a new reading of its source has it, with its own rows only.
+    """Return a dataset with the values of a new reading, for the same rows as before.
 
     Columns that were added in the program stay.  If the reading lacks some of the rows,
     or X of these rows has changed, the old dataset is returned with new objects and

@@ -908,7 +908,7 @@ class Session:
 
 
 def _differs_in_second_space(before: Settings, after: Settings) -> bool:
-    """Return whether settings mix other spaces, or the same in other shares."""
+    """Return whether two settings differ in the second space or in its share."""
     if before.second_space != after.second_space:
         return True
     return bool(after.second_space) and before.second_share != after.second_share

@@ -246,9 +246,9 @@ def iter_sample_figures(
 def _estimate_value_of_a_count(
     means: FloatArray, n_positive: FloatArray, sizes: NDArray[np.integer]
 ) -> float:
-    """Return what one count adds to normalised expression, in the mean.
+    """Return the mean normalised expression of a gene with one count in a cell.
 
-    In a gene that few cells have, a cell that has it mostly has one count.  So it is
+    In a gene that few cells have, a cell that has it mostly has one count.  So this is
     the mean of the values above 0 in the quarter of the genes that the fewest cells
     have (1 where no cell has any gene).  Files of counts and files of their logarithms
     then give the same figures.  ``means``, ``n_positive`` (S, G), ``sizes`` (S,): of

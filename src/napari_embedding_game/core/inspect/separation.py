@@ -110,7 +110,7 @@ def measure_separation(
     metric: str = "euclidean",
     random_state: int = 0,
 ) -> Separation:
-    """Return whether two groups of rows of ``X`` (N, D) are one group.
+    """Test whether two groups of rows of ``X`` (N, D) are one group or distinct.
 
     - ``first``, ``second``: row numbers of the groups, (m,) and (n,).  Above
       ``MAX_ROWS`` in all, rows are drawn at random, in proportion to the groups.
@@ -156,7 +156,7 @@ def measure_separation(
 def _to_columns(
     rows: Any, metric: str
 ) -> tuple[FloatArray, Callable[[Any], FloatArray] | None]:
-    """Return rows as centred numbers, (m, C), and a function that does it with others.
+    """Return rows as centred numbers, (m, C), and a function that converts other rows.
 
     Of more than ``MAX_COLUMNS`` columns the principal components are returned, and None
     instead of the function: components of some rows do not tell how far others are.
@@ -201,7 +201,7 @@ class _Region:
         self._radius = float(np.quantile(self._measure_from_line(points)[0], _REGION))
 
     def locate_inside(self, points: FloatArray) -> FloatArray:
-        """Return where those of the points (m, C) that are inside are along the line.
+        """Return the positions along the line of those points (m, C) that are inside.
 
         The means of the groups are at 0 and 1.
         """
@@ -209,7 +209,7 @@ class _Region:
         return along[away <= self._radius]
 
     def _measure_from_line(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how far points (m, C) are from the line, and where along it, (m,)."""
+        """Return the distances of points (m, C) from the line and along it, (m,)."""
         white = (points - self._mean) @ self._whitening
         along = white @ self._way / (self._way @ self._way)
         squares = (white**2).sum(axis=1) - along**2 * (self._way @ self._way)

@@ -188,7 +188,7 @@ class FittedMap:
 
     @cached_property
     def _edges(self) -> NewRowEdges:
-        """What computes the edges of new rows to the fitted rows."""
+        """Computes the edges of new rows to the fitted rows."""
         perplexity = min(self.settings.perplexity, self.graph.n_neighbors / 3)
         return NewRowEdges(self.graph, self.settings.affinity, self.scale, perplexity)
 

@@ -132,7 +132,7 @@ def _load_plain_arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _read_plain_array(read: Callable[[Any], Any], what: object) -> Any:
-    """Return ``read(what)`` in native byte order; None for objects, or no array.
+    """Return the array ``read(what)`` in native byte order; None for other values.
 
     Arrays of Python objects are not unpickled. Any other ValueError of `read` is
     raised.

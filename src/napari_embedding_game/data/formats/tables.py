@@ -274,7 +274,7 @@ def _parse_number_columns(
 
 
 def _select_columns_to_hash(frame: pd.DataFrame, numbers: Numbers) -> Numbers:
-    """Return those of the `numbers` whose type in the frame is numeric, else all.
+    """Return the `numbers` that were numeric when the frame was read, else all.
 
     Which columns of texts are parsed as numbers depends on the columns chosen.
     """

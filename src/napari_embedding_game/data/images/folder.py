@@ -164,7 +164,7 @@ def _list_images_and_labels(
 ) -> pd.DataFrame:
     """Return a table of the images and labels in a folder and its subfolders.
 
-    Columns are those of :func:`_describe_file`. ``max_per_folder``: largest number of
+    Columns are those of :func:`_parse_file_path`. ``max_per_folder``: largest number of
     files from each folder; None for all. Hidden files, .zarr folders, folders more than
     three deep, and files after the first 200,000 are left out.
     """
@@ -174,14 +174,14 @@ def _list_images_and_labels(
         inside[:] = sorted(filter(_IS_SHOWN, inside)) if len(parts) < _DEEPEST else []
         pictures = [x for x in names if x.lower().endswith(IMAGE_ENDINGS)]
         for name in sorted(filter(_IS_SHOWN, pictures))[:max_per_folder]:
-            files.append(_describe_file(Path(subfolder, name), (folder.name, *parts)))
+            files.append(_parse_file_path(Path(subfolder, name), (folder.name, *parts)))
         if len(files) >= _MAX_FILES:
             break
     return pd.DataFrame(files[:_MAX_FILES])
 
 
-def _describe_file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
-    """Return what the name and folders of an image or labels file say, by column.
+def _parse_file_path(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
+    """Parse name and folders of an image or labels file into fields, by their names.
 
     ``parts``: names of the folders, from the opened one down. Besides the fields of the
     name and the path:
@@ -212,7 +212,7 @@ def _describe_file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
 def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[str]]:
     """Return image pairs, sorted by name, and sentences on files left out.
 
-    ``files``: table of :func:`_describe_file`. Left out are images without labels,
+    ``files``: table of :func:`_parse_file_path`. Left out are images without labels,
     labels without image, and images of equal names. Images of one field are channels of
     one pair, unless a field has several labels files: then each channel is an image of
     its own. Raises DataError if one image has several labels files.

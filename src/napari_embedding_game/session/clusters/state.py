@@ -198,7 +198,7 @@ class ClusterState:
         ``kept``: (n_source_rows,) True where a row of the source is in the reading.
         """
         moved = replace(self.with_kept_rows(kept), done=(), undone=())
-        nothing, said = Statements.none(len(kept)), base.standalone.own
+        nothing, said = Statements.make_empty(len(kept)), base.standalone.own
         return moved._with_names(
             MapNames(kept, nothing, said.without_removals(), base.ids)
         )
@@ -219,7 +219,7 @@ class ClusterState:
         numbers[new[to]] = names.own.numbers[names.kept][indices >= 0]
         own = replace(names.own, numbers=numbers).without_unused_keys()
         moved = replace(self, cluster=cluster, done=(), undone=())
-        nothing = Statements.none(len(kept))
+        nothing = Statements.make_empty(len(kept))
         return moved._with_names(replace(names, kept=kept, own=own, others=nothing))
 
     @property
@@ -264,4 +264,4 @@ def make_initial_cluster_state(kept: NDArray[np.bool_]) -> ClusterState:
     ``kept``: (n_source_rows,) mask of the points among the rows of the source.
     """
     cluster = np.zeros(int(np.count_nonzero(kept)), np.int32)
-    return ClusterState(cluster=cluster, names=MapNames.none(kept))
+    return ClusterState(cluster=cluster, names=MapNames.make_empty(kept))

@@ -40,8 +40,8 @@ class Statements:
         self.numbers.setflags(write=False)
 
     @classmethod
-    def none(cls, n_source_rows: int) -> Statements:
-        """Return a column in which nothing is said of any row; it takes no memory."""
+    def make_empty(cls, n_source_rows: int) -> Statements:
+        """Return a column without statements, which takes no memory."""
         return cls(np.broadcast_to(np.int32(UNSAID), n_source_rows))
 
     def without_removals(self) -> Statements:
@@ -91,9 +91,9 @@ class MapNames:
     """Id of each group on this map, by its key; no two groups have the same id."""
 
     @classmethod
-    def none(cls, kept: NDArray[np.bool_]) -> MapNames:
+    def make_empty(cls, kept: NDArray[np.bool_]) -> MapNames:
         """Return the names of a map on which nothing was said."""
-        nothing = Statements.none(len(kept))
+        nothing = Statements.make_empty(len(kept))
         return cls(kept, nothing, nothing)
 
     @cached_property
@@ -200,7 +200,7 @@ class MapNames:
     def standalone(self) -> MapNames:
         """The same names, with the statements of other maps as the map's own."""
         own = self._joined.without_unused_keys()
-        return replace(self, own=own, others=Statements.none(len(self.kept)))
+        return replace(self, own=own, others=Statements.make_empty(len(self.kept)))
 
     def restore_own(self, own: Statements, ids: Mapping[str, int]) -> MapNames:
         """Return the names with a former column and former ids of this map."""
@@ -213,7 +213,7 @@ class MapNames:
 
 
 def add_ids(ids: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
-    """Return ids by key, and other ids whose key and number are not among them."""
+    """Return ids by key, with those of ``others`` whose key and number are free."""
     used = set(ids.values())
     added = {key: x for key, x in others.items() if x not in used and key not in ids}
     return {**ids, **added}

@@ -134,7 +134,7 @@ def compose_names(maps: Sequence[SavedMap]) -> list[SavedMap]:
     n_statements = max((one.clusters.n_statements for one in maps), default=0)
     own, composed = {one.key: one.clusters.names.own for one in maps}, []
     for one in maps:
-        others = Statements.none(len(own[one.key].numbers))
+        others = Statements.make_empty(len(own[one.key].numbers))
         for key in children[one.key]:
             others = others.join(names[key])
         parent = one.parent if one.kind == "reading" else None

@@ -60,7 +60,7 @@ class StoredClusters(_StoredNames):
 def to_stored_clusters(
     state: ClusterState, max_undo_bytes: int, is_shared: bool
 ) -> StoredClusters:
-    """Convert clusters to what a file stores.
+    """Convert a state of the clusters to the form in which a file stores it.
 
     ``max_undo_bytes``: of the arrays of undo steps. ``is_shared``: whether undo steps,
     and names that do not hold any more, are left out.
@@ -71,8 +71,7 @@ def to_stored_clusters(
         limited = replace(limited, done=(), undone=())
         own = state.names.own_without_former_texts
 
-    def store(edit: Edit) -> _StoredEdit:
-        """Return a step as it is stored."""
+    def to_stored_edit(edit: Edit) -> _StoredEdit:
         return _StoredEdit(label=edit.label, own=edit.own, ids=edit.ids)
 
     return StoredClusters(
@@ -81,8 +80,8 @@ def to_stored_clusters(
         own=own,
         ids=state.names.ids,
         n_statements=state.n_statements,
-        done=tuple(map(store, limited.done)),
-        undone=tuple(map(store, limited.undone)),
+        done=tuple(map(to_stored_edit, limited.done)),
+        undone=tuple(map(to_stored_edit, limited.undone)),
     )
 
 
@@ -108,7 +107,7 @@ def to_cluster_states(
         used = [number for column in columns for number in column.keys]
         state = ClusterState(
             cluster=one.cluster,
-            names=MapNames(kept, own, Statements.none(len(kept)), ids),
+            names=MapNames(kept, own, Statements.make_empty(len(kept)), ids),
             n_clusters=one.n_clusters,
             done=done,
             undone=undone,

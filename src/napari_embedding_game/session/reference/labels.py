@@ -132,7 +132,7 @@ def place_cells(
         snapshot=snapshot,
         record=record,
         merging=LandmarkMerge.from_edges(edges, snapshot.labels, n_landmarks),
-        clusters=replace(found.state, names=MapNames.none(dataset.kept)),
+        clusters=replace(found.state, names=MapNames.make_empty(dataset.kept)),
         placed_on=PlacedOn(reference.name, cells, snapshot.embedding),
     )
     axes = () if mapped.published is None else mapped.published.T
