@@ -26,7 +26,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.start import start_layout
+from napari_embedding_game.core.graph.start import make_start_layout
 from napari_embedding_game.core.inspect.clusters import build_merge_tree, landmark_graph
 from napari_embedding_game.core.inspect.firmness import (
     measure_cuts,
@@ -112,7 +112,7 @@ def game(
     X: np.ndarray, weighted: Edges, seed: int
 ) -> tuple[MergeTree, sparse.csr_matrix, np.ndarray]:
     """Play a game; return the tree and graph of its landmarks, and (N,) landmarks."""
-    layout = start_layout(weighted, X, 2, "spectral", seed)
+    layout = make_start_layout(weighted, X, 2, "spectral", seed)
     last = finish(weighted, layout, seed=seed)
     n_landmarks = len(last.landmarks)
     graph = landmark_graph(weighted, last.labels, n_landmarks)

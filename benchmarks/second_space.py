@@ -28,7 +28,7 @@ from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.start import start_layout
+from napari_embedding_game.core.graph.start import make_start_layout
 from napari_embedding_game.core.graph.tissue import (
     average_surroundings,
     find_tissue_neighbors,
@@ -82,7 +82,7 @@ def add_edges(X: Any, around: Any, share: float) -> tuple[Edges, Any]:
     edges = Edges.from_symmetric_matrix(
         ((1 - share) * one + share * other).astype(np.float32)
     )
-    layout = start_layout(edges, X, 2, "spectral", 0, 15)
+    layout = make_start_layout(edges, X, 2, "spectral", 0, 15)
     *_, last = play(edges, layout, fill_affinity(Settings()), diagnose=False)
     return edges, last
 

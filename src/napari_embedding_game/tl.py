@@ -1152,7 +1152,7 @@ def _require_map_keys(adata: AnnData, key_added: str | None) -> tuple[str, str]:
 
     Raises InputError: there is no such map.
     """
-    key, at = _result_keys(key_added)
+    key, at = _find_result_keys(key_added)
     if at not in adata.obsm or "landmarks" not in adata.uns.get(key, {}):
         raise InputError(
             f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one '
@@ -1395,7 +1395,7 @@ def _to_matrix(X: Any) -> Any:
     return read_element(X, "The AnnData", "its X")
 
 
-def _result_keys(key_added: str | None) -> tuple[str, str]:
+def _find_result_keys(key_added: str | None) -> tuple[str, str]:
     """Return the key of results in obs and uns, and the key in obsm.
 
     ``key_added`` replaces both; None for the usual keys.
@@ -1428,7 +1428,7 @@ def _write_map(
     ``parts``: the values of ``_WRITTEN`` by name.  ``clusters`` (n_obs,): cluster of
     each cell.  ``parameters``: for the record in ``uns``.
     """
-    key, at = _result_keys(key_added)
+    key, at = _find_result_keys(key_added)
     old_columns = [f"{key}_{name}" for name in MAP_COLUMNS]
     adata.obs = adata.obs.drop(columns=old_columns, errors="ignore")
     present = np.unique(clusters).astype(str)

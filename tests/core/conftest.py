@@ -159,8 +159,8 @@ def digits():
 @pytest.fixture(scope="session")
 def digits_start(digits):
     """Edges and start layout of the digits."""
-    from napari_embedding_game.core.graph.start import start_layout
+    from napari_embedding_game.core.graph.start import make_start_layout
 
     X, _ = digits
     found = build_edges(knn_graph(X), "fuzzy")
-    return found, start_layout(found, X)
+    return found, make_start_layout(found, X)

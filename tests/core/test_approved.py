@@ -53,7 +53,7 @@ from napari_embedding_game.core.inspect.shares import (
 from napari_embedding_game.core.inspect.stretch import compute_stretch
 from napari_embedding_game.core.inspect.teaching import classify_rows
 from napari_embedding_game.core.inspect.transfer import (
-    share_at_least_as_high,
+    compute_share_at_least_as_high,
     vote_labels,
     vote_weights,
 )
@@ -195,7 +195,7 @@ def test_each_measure_is_as_approved(approve):
     weights = vote_weights(graph.distances)
     tell("votes", weights)
     tell("voted", vote_labels(kinds[graph.indices], weights))
-    tell("as high", share_at_least_as_high(X[:9, 0], X[:, 0]))
+    tell("as high", compute_share_at_least_as_high(X[:9, 0], X[:, 0]))
     tell("again", recluster_rows(X, 3))
     table = TypeTable(
         columns=tuple(np.array([i, i + 3]) for i in range(3)),

@@ -7,7 +7,7 @@ from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph import memory_order as module
 from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.start import start_layout
+from napari_embedding_game.core.graph.start import make_start_layout
 from napari_embedding_game.core.settings import Settings
 
 
@@ -16,7 +16,7 @@ def played():
     """Return the last snapshot of a short game on 300 points."""
     X = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
     weighted = build_edges(knn_graph(X), "fuzzy")
-    layout = start_layout(weighted, X)
+    layout = make_start_layout(weighted, X)
 
     def last(**changes):
         settings = Settings(max_iter=5, n_landmarks=20, **changes)

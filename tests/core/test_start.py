@@ -10,7 +10,7 @@ from napari_embedding_game.core.graph import start
 from napari_embedding_game.core.graph.choices import STARTS
 from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.start import start_layout
+from napari_embedding_game.core.graph.start import make_start_layout
 
 
 def blobs(sizes, distance, n_dims=4, seed=0):
@@ -31,7 +31,7 @@ def one_cloud():
 @pytest.mark.parametrize("init", ["spectral", "random", *STARTS])
 def test_every_dimension_has_unit_variance_around_zero(one_cloud, init, d):
     X, found = one_cloud
-    layout = start_layout(found, X, d, init)
+    layout = make_start_layout(found, X, d, init)
     assert layout.shape == (300, d)
     assert layout.dtype == np.float32
     np.testing.assert_allclose(layout.mean(axis=0), 0, atol=1e-5)
@@ -50,7 +50,9 @@ def test_spectral_start_is_the_laplacian_eigenmap(monkeypatch):
     normalized, root = laplacian(matrix, normed=True, return_diag=True)
     _, vectors = eigsh(normalized.astype(np.float64), k=3, sigma=-1e-3, which="LM")
     wanted = vectors[:, 1:3] / root[:, None]
-    layout = start_layout(Edges.from_symmetric_matrix(matrix), np.eye(matrix.shape[0]))
+    layout = make_start_layout(
+        Edges.from_symmetric_matrix(matrix), np.eye(matrix.shape[0])
+    )
     # The layout is the eigenvectors, each moved to mean 0 and scaled, and a jitter.
     angles = subspace_angles(wanted - wanted.mean(axis=0), layout.astype(np.float64))
     assert np.rad2deg(angles.max()) < 0.5
@@ -62,7 +64,7 @@ def test_components_stand_side_by_side_each_with_room_of_its_own(d):
     X, part = blobs(sizes, 60)
     found = build_edges(knn_graph(X, 8))
     assert connected_components(found.to_csr_matrix())[0] == len(sizes)
-    layout = start_layout(found, X, d)
+    layout = make_start_layout(found, X, d)
     assert np.isfinite(layout).all()
     centres = np.array([layout[part == k].mean(axis=0) for k in range(len(sizes))])
     for k in range(len(sizes)):
@@ -79,7 +81,7 @@ def test_components_stand_side_by_side_each_with_room_of_its_own(d):
 def test_a_handful_of_points_get_places_of_their_own(n, d, init):
     X = np.random.default_rng(0).normal(size=(n, 2))
     found = build_edges(knn_graph(X, min(3, n - 1)))
-    layout = start_layout(found, X, d, init)
+    layout = make_start_layout(found, X, d, init)
     assert layout.shape == (n, d)
     assert np.isfinite(layout).all()
     assert len(np.unique(layout, axis=0)) == n
@@ -91,7 +93,7 @@ def test_pca_start_lies_along_the_principal_components(one_cloud, kind):
     _, found = one_cloud
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5)) * [9, 4, 1, 0.5, 0.1]
-    layout = start_layout(found, kind(X), 2, "pca")
+    layout = make_start_layout(found, kind(X), 2, "pca")
     for k in range(2):
         assert abs(np.corrcoef(layout[:, k], X[:, k])[0, 1]) > 0.99
 
@@ -99,10 +101,10 @@ def test_pca_start_lies_along_the_principal_components(one_cloud, kind):
 def test_groups_of_many_points_are_placed_first_and_as_smoothly():
     X = load_digits().data.astype(np.float32)
     found = build_edges(knn_graph(X, 15), "mixed")
-    plain = start_layout(found, X)
+    plain = make_start_layout(found, X)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "_MAX_AT_ONCE", 300)
-        grouped = start_layout(found, X)
+        grouped = make_start_layout(found, X)
     tension = laplacian(found.to_csr_matrix().astype(float))
     rough, smooth = (
         np.trace(places.T @ tension @ places) for places in (plain, grouped)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from napari_embedding_game.core.inspect.transfer import (
-    share_at_least_as_high,
+    compute_share_at_least_as_high,
     vote_labels,
     vote_weights,
 )
@@ -34,7 +34,7 @@ def test_the_most_votes_win_and_their_share_is_the_confidence():
 def test_share_of_known_scores_that_are_as_high():
     known = np.arange(99.0)
     np.testing.assert_allclose(
-        share_at_least_as_high(np.array([-1.0, 98.0, 99.0, 49.0]), known),
+        compute_share_at_least_as_high(np.array([-1.0, 98.0, 99.0, 49.0]), known),
         [1, 0.02, 0.01, 0.51],
     )
 

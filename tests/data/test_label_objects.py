@@ -3,9 +3,9 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.label_objects import (
+    compute_share_of_matching_objects,
     find_objects,
     mask_to_labels,
-    share_of_matching_objects,
     to_integer_labels,
 )
 
@@ -54,7 +54,12 @@ def test_objects_of_another_image_are_no_edited_ones():
 
 def test_labels_that_objects_reach_beyond_are_others(labels):
     objects = find_objects(labels)
-    assert share_of_matching_objects(labels, objects) == 1
-    assert share_of_matching_objects(np.where(labels == 7, 0, labels), objects) == 3 / 4
-    assert share_of_matching_objects(labels[:, :45], objects) == 1  # where 11 ends
-    assert share_of_matching_objects(labels[:, :44], objects) == 0
+    assert compute_share_of_matching_objects(labels, objects) == 1
+    assert (
+        compute_share_of_matching_objects(np.where(labels == 7, 0, labels), objects)
+        == 3 / 4
+    )
+    assert (
+        compute_share_of_matching_objects(labels[:, :45], objects) == 1
+    )  # where 11 ends
+    assert compute_share_of_matching_objects(labels[:, :44], objects) == 0

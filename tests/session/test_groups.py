@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.session.groups import count_selected_by_level, sample_columns
+from napari_embedding_game.session.groups import (
+    count_selected_by_level,
+    list_sample_columns,
+)
 from worlds import rows, session_of
 
 
@@ -14,9 +17,9 @@ def test_conditions_and_kinds_are_no_samples_unless_a_person_says_so():
     of = {name: [f"level {i % 3}" for i in numbers] for name in names}
     obs = pd.DataFrame(of, index=[f"row{i}" for i in numbers])
     obs["donor"] = [f"level {i % 2}" for i in numbers]
-    assert sample_columns(rows(np.eye(40), obs=obs)) == ["donor", "patient_id"]
+    assert list_sample_columns(rows(np.eye(40), obs=obs)) == ["donor", "patient_id"]
     said = ReadOptions(roles={"cell_type": "samples", "day": "samples"})
-    found = sample_columns(rows(np.eye(40), obs=obs, read_options=said))
+    found = list_sample_columns(rows(np.eye(40), obs=obs, read_options=said))
     assert {*found} == {"donor", "patient_id", "cell_type", "day"}
 
 
@@ -25,7 +28,7 @@ def test_samples_are_three_or_more_of_ten_cells_on_average():
     of = {f"of {n}": [f"level {i % n}" for i in numbers] for n in (2, 3, 4, 5)}
     obs = pd.DataFrame(of, index=[f"row{i}" for i in numbers])
     obs["cell_type"], obs["donor"] = obs["of 4"], obs["of 4"]
-    found = sample_columns(rows(np.eye(40), obs=obs))
+    found = list_sample_columns(rows(np.eye(40), obs=obs))
     assert found == ["donor", "of 3", "of 4"]
 
 

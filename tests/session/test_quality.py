@@ -10,7 +10,7 @@ from napari_embedding_game.core.inspect.quality import (
     measure_map_quality,
 )
 from napari_embedding_game.session.quality import (
-    group_codes_by_column,
+    find_group_codes,
     make_quality_job,
 )
 from worlds import play, session_of
@@ -41,6 +41,6 @@ def test_a_column_of_one_level_and_gaps_is_not_compared(dataset):
     one, two = pd.Categorical(["A", None] * (n // 2)), pd.Categorical(["A", "B"] * 20)
     dataset = replace(dataset, obs=dataset.obs.assign(one=one, two=two))
     assert {"one", "two"} <= {*dataset.level_columns}
-    found = group_codes_by_column(dataset)
+    found = find_group_codes(dataset)
     assert "one" not in found
     assert found["two"].tolist() == [0, 1] * (n // 2)

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QRubberBand
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import ExpressionPlot, ViolinPlot
-from napari_embedding_game.data.palette import point_colors
+from napari_embedding_game.data.palette import make_point_colors
 from napari_embedding_game.ui.game_dock import MAP, PLOTS
 from napari_embedding_game.ui.inspector import expression_pane, markers_pane
 from worlds import choose, color_at, drag, drawn
@@ -362,7 +362,7 @@ def selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, sessio
         )
         for row in (3, 13)
     )
-    wanted = point_colors(session.clusters.clustering)[3, :3]
+    wanted = make_point_colors(session.clusters.clustering)[3, :3]
     np.testing.assert_allclose(own.getRgbF()[:3], wanted, atol=0.1)
     red, green, blue, _ = other.getRgb()
     assert max(red, green, blue) - min(red, green, blue) < 30

@@ -11,8 +11,8 @@ from qtpy.QtWidgets import QApplication, QPushButton
 import worlds
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
-from napari_embedding_game.session.groups import sample_columns
-from napari_embedding_game.session.quality import group_codes_by_column
+from napari_embedding_game.session.groups import list_sample_columns
+from napari_embedding_game.session.quality import find_group_codes
 from napari_embedding_game.session.sources import make_source
 
 
@@ -365,8 +365,8 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     assert dock.data_controls.summary.text().endswith(
         "Samples: kit_id, state. Ids: cell_id."
     )
-    assert sample_columns(session.dataset) == ["kit_id", "state"]
-    assert group_codes_by_column(session.dataset).keys() == {"kit_id", "state"}
+    assert list_sample_columns(session.dataset) == ["kit_id", "state"]
+    assert find_group_codes(session.dataset).keys() == {"kit_id", "state"}
     # What is embedded follows, too, and more than one choice is said.
     columns.list.clearSelection()
     for name in ("grade", "kit_id"):

@@ -30,7 +30,7 @@ from napari_embedding_game.core.graph.coordinates import Coordinates
 from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.graph.precomputed import validate_distances
-from napari_embedding_game.core.graph.start import start_layout
+from napari_embedding_game.core.graph.start import make_start_layout
 from napari_embedding_game.core.graph.two_spaces import find_candidates
 from napari_embedding_game.core.inspect.isolation import compute_isolation
 from napari_embedding_game.core.settings import (
@@ -115,7 +115,7 @@ def make_edges_and_layout(
 
             result = remix(settings.second_share)
         if layout is None:
-            layout = start_layout(
+            layout = make_start_layout(
                 result,
                 X,
                 settings.n_components,

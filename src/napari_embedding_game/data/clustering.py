@@ -51,7 +51,7 @@ class Clustering:
     def names_by_point(self) -> pd.Categorical:
         """(n,) name of the cluster of each point."""
         names = [cluster.name for cluster in self.clusters]
-        codes = label_indices([*self.by_id], self.labels)
+        codes = find_label_indices([*self.by_id], self.labels)
         return pd.Categorical.from_codes(codes, names)
 
     def rows_in_cluster(self, cluster_id: int) -> NDArray[np.intp]:
@@ -67,7 +67,9 @@ def make_clustering_from_labels(labels: NDArray[np.int32]) -> Clustering:
     return Clustering(labels, tuple(clusters))
 
 
-def label_indices(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
+def find_label_indices(
+    ids: Sequence[int], labels: NDArray[np.integer]
+) -> NDArray[np.intp]:
     """Return the index in `ids` of each label, (N,); -1 for a label that is absent.
 
     Ids and labels are not negative.

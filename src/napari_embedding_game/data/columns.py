@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.column_names import TEXT
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.validation import row_text
+from napari_embedding_game.data.validation import format_row_name
 
 KEY = "embedding_game"
 """Prefix of the name of each column that a map is written into."""
@@ -178,8 +178,8 @@ def _describe_text_among_numbers(
     more = "" if n == 1 else f" and {n - 1} more such {'row' if n == 2 else 'rows'}"
     return (
         f'{where} has the text "{column.iloc[first]}" in '
-        f"{row_text(first, column.index)} of column {column.name}{more}, where all "
-        "other values are numbers: correct it, or leave the cell empty."
+        f"{format_row_name(first, column.index)} of column {column.name}{more}, where "
+        "all other values are numbers: correct it, or leave the cell empty."
     )
 
 

@@ -192,9 +192,9 @@ def hash_table_rows(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
     for first in range(0, len(hashes), _ROWS):
         rows = slice(first, first + _ROWS)
         for name in names:
-            hashes[rows] += _to_mixed_bits(numbers[name][rows]) * _name_hash_factor(
-                name
-            )
+            hashes[rows] += _to_mixed_bits(
+                numbers[name][rows]
+            ) * _make_name_hash_factor(name)
     return {tuple(names): hashes}
 
 
@@ -222,7 +222,7 @@ def _make_odd_hash_factors(n_columns: int) -> NDArray[np.uint64]:
     return (z ^ (z >> np.uint64(31))) | np.uint64(1)
 
 
-def _name_hash_factor(name: str) -> np.uint64:
+def _make_name_hash_factor(name: str) -> np.uint64:
     """Return an odd factor for a column of this name, the same on any machine."""
     digest = blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little") | 1)

@@ -199,7 +199,7 @@ def renumber_objects(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
     return Objects(ids[1:], boxes, np.bincount(codes)[1:]), numbers
 
 
-def share_of_matching_objects(
+def compute_share_of_matching_objects(
     labels: Any, objects: Objects, n_checked: int = 30
 ) -> float:
     """Return the share of objects whose label fills an equal area of its box.

@@ -15,7 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.clustering import Cluster, Clustering, label_indices
+from napari_embedding_game.data.clustering import (
+    Cluster,
+    Clustering,
+    find_label_indices,
+)
 
 Colors = NDArray[np.float32]
 
@@ -116,9 +120,9 @@ def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
     return colors
 
 
-def point_colors(clustering: Clustering) -> Colors:
+def make_point_colors(clustering: Clustering) -> Colors:
     """Return the colour of each point's cluster, (N, 4)."""
-    codes = label_indices([*clustering.by_id], clustering.labels)
+    codes = find_label_indices([*clustering.by_id], clustering.labels)
     # ``take`` is many times faster than an index here.
     colors: Colors = cluster_colors(clustering.clusters).take(codes, axis=0)
     return colors

@@ -19,7 +19,7 @@ from napari_embedding_game.data.column_names import (
     is_track_name,
 )
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.validation import row_text
+from napari_embedding_game.data.validation import format_row_name
 
 ROLES: tuple[Role, ...] = get_args(Role)
 LEVELS: tuple[Role, ...] = ("samples", "groups")
@@ -197,8 +197,8 @@ def convert_to_role(column: pd.Series, role: Role, where: str) -> pd.Series:
             first = int(wrong.argmax())
             raise DataError(
                 f'{column.name} of {where} has the text "{column.iloc[first]}" in '
-                f"{row_text(first, column.index)}, so it can't be taken for {role}: "
-                "take it for groups, or correct the file."
+                f"{format_row_name(first, column.index)}, so it can't be taken for "
+                f"{role}: take it for groups, or correct the file."
             )
         values = numbers.to_numpy(np.float64, na_value=np.nan)
         return pd.Series(values, column.index, name=column.name)

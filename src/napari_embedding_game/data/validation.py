@@ -75,7 +75,7 @@ def find_finite_rows(
     kept[rows] = False
     n_bad, n = int(np.count_nonzero(~kept)), len(rows)
     name = str(var_names[columns[0]]).removeprefix("column ")
-    first = f"the first in {row_text(rows[0], row_names)}, column {name}"
+    first = f"the first in {format_row_name(rows[0], row_names)}, column {name}"
     of_rows = f"{n_bad} of {len(kept)} rows"
     if len(kept) - n_bad < 2:
         raise DataError(
@@ -171,7 +171,7 @@ def _measure_distances_to_next_row(X: Matrix) -> NDArray[np.float64]:
     return np.asarray(np.sqrt(np.asarray(squared.sum(axis=1)).ravel()))
 
 
-def row_text(row: int, row_names: pd.Index) -> str:
+def format_row_name(row: int, row_names: pd.Index) -> str:
     """Return a row's number from 1, with its name unless the name is digits."""
     name = str(row_names[row])
     return f"row {row + 1}" if name.isdigit() else f'row {row + 1} ("{name}")'

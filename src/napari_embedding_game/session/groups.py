@@ -52,7 +52,7 @@ class Against:
 REST = Against()
 
 
-def sample_columns(dataset: Dataset) -> list[str]:
+def list_sample_columns(dataset: Dataset) -> list[str]:
     """Return the columns that can name samples of the points, those of samples first.
 
     A column needs at least ``MIN_SAMPLE_LEVELS`` levels, or two if its role is samples
@@ -83,7 +83,7 @@ def offer_comparisons(session: Session) -> Iterator[tuple[str, Against]]:
     - if two clusters are selected, each of the two against the other
     - each cluster that is not selected
     """
-    yield f"Against {name_other(session, REST)}", REST
+    yield f"Against {describe_other_group(session, REST)}", REST
     chosen, by_id = session.selection.clusters, session.clusters.clustering.by_id
     pair = [by_id[c] for c in chosen if c in by_id]
     for a, b in (pair, pair[::-1]) if len(pair) == 2 else ():
@@ -91,7 +91,7 @@ def offer_comparisons(session: Session) -> Iterator[tuple[str, Against]]:
     for cluster in session.clusters.clusters:
         if cluster.id not in chosen:
             against = Against(cluster.id)
-            yield f"Against {name_other(session, against)}", against
+            yield f"Against {describe_other_group(session, against)}", against
 
 
 def list_comparable_columns(session: Session) -> list[str]:
@@ -105,7 +105,7 @@ def list_comparable_columns(session: Session) -> list[str]:
     return sorted(several, key=lambda name: not CONDITION_NAME.search(name))
 
 
-def name_other(session: Session, against: Against) -> str:
+def describe_other_group(session: Session, against: Against) -> str:
     """Return in words what the selection is compared with, such as "all the rest"."""
     if against.column:
         return against.levels[1] or OTHERS
@@ -120,7 +120,7 @@ def make_comparison_title(session: Session, against: Against) -> str:
 
     Up to three selected clusters are named; otherwise the first side is "Selection".
     """
-    other = name_other(session, against)
+    other = describe_other_group(session, against)
     if against.column:
         return f"{against.column}: {against.levels[0]} against {other}"
     named, chosen = session.clusters.clustering.by_id, session.selection.clusters

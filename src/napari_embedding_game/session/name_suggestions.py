@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.cell_types import OWN_TABLE, CellType, read_cell_types
-from napari_embedding_game.data.clustering import label_indices
+from napari_embedding_game.data.clustering import find_label_indices
 from napari_embedding_game.data.columns import count_text, list_text, share_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_names import find_names
@@ -114,7 +114,7 @@ def make_names_job(
     clustering, names = session.clusters.clustering, dataset.profile_names
     ids = [dataset.gene_ids.get(name, "") for name in names] if dataset.gene_ids else []
     numbers = list(clustering.by_id)
-    codes = label_indices(numbers, clustering.labels)
+    codes = find_label_indices(numbers, clustering.labels)
 
     def suggest_names() -> Generator[float, None, NameSuggestions]:
         """Yield the share done, and return the suggestions."""

@@ -42,7 +42,7 @@ class Plate:
     image_rows: Mapping[Well, Mapping[str, str]] = field(default_factory=dict)
     """Metadata, by column, of the images of wells without rows."""
 
-    def point_counts(self) -> NDArray[np.float64]:
+    def count_points(self) -> NDArray[np.float64]:
         """Return the number of points in each well, (W,)."""
         return np.array([len(rows) for rows in self.wells.values()], dtype=float)
 

@@ -55,7 +55,7 @@ def find_sample_effect_column(
     return None
 
 
-def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
+def find_group_codes(dataset: Dataset) -> dict[str, NDArray[Any]]:
     """Return integer codes (n,) of each column of groups, by name; -1 for no group.
 
     At most ``MAX_COLUMNS`` columns, the first that have two or more groups.
@@ -91,7 +91,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
     if data is None or snapshot is None:
         return None
     (dataset, settings), embedding = data, snapshot.embedding
-    columns = group_codes_by_column(dataset)
+    columns = find_group_codes(dataset)
     edges, clusters = session.edges, session.clusters.labels
     searched = resolve_n_neighbors(settings, len(embedding))
 

@@ -65,7 +65,7 @@ from napari_embedding_game.session.timeline import (
     MarkKind,
     Timeline,
     TimelineState,
-    change_text,
+    describe_changes,
     to_warm_start,
 )
 from napari_embedding_game.session.view import View
@@ -258,7 +258,7 @@ class Session:
         moment, played = self.moment, self.run_record
         is_other = self.stale or (self._shows_stopped_run and self._has_unsent_settings)
         if not label and played is not None and is_other:
-            label = change_text(played.last_settings, self.resolve_settings())
+            label = describe_changes(played.last_settings, self.resolve_settings())
         if label and moment is not None:
             self.timeline.add_mark(label, "hand", moment)
         self.add_mark_if_new("Before Continue")
@@ -815,7 +815,7 @@ class Session:
         """
         settings = replace_steerable(run.settings, chosen)
         snapshot = self.snapshot if self._source is run else None
-        text = change_text(self.sent_settings, settings)
+        text = describe_changes(self.sent_settings, settings)
         if (
             snapshot
             and text

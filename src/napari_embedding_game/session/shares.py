@@ -22,7 +22,7 @@ from napari_embedding_game.data.columns import count_levels
 from napari_embedding_game.data.dataset import AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.cluster_report import to_levels
-from napari_embedding_game.session.groups import CONDITION_NAME, sample_columns
+from napari_embedding_game.session.groups import CONDITION_NAME, list_sample_columns
 from napari_embedding_game.session.session import Session
 
 MAX_CONDITIONS = 30
@@ -87,7 +87,7 @@ def list_conditions_by_samples(dataset: Dataset) -> dict[str, list[str]]:
     """
     found = {
         samples: list_condition_columns(dataset, samples)
-        for samples in sample_columns(dataset)
+        for samples in list_sample_columns(dataset)
     }
     return {samples: columns for samples, columns in found.items() if columns}
 

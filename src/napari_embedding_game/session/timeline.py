@@ -170,7 +170,9 @@ class Timeline:
         if mark.snapshot is not snapshot and now - self._changed_at > TOGETHER_SECONDS:
             return False
         self._changed_at = now
-        label = change_text(mark.settings, replace_steerable(mark.settings, settings))
+        label = describe_changes(
+            mark.settings, replace_steerable(mark.settings, settings)
+        )
         self._replace_mark(mark.number, label=label or "Settings as before")
         return True
 
@@ -279,7 +281,7 @@ def count_bytes(marks: tuple[Mark, ...]) -> int:
     return len(pickled) + sum(n for _, n in {(v.ctypes.data, v.nbytes) for v in views})
 
 
-def change_text(before: Settings, after: Settings) -> str:
+def describe_changes(before: Settings, after: Settings) -> str:
     """Return in words which settings differ; "" where all are equal.
 
     Where the method differs, only the method is named of the settings that act during

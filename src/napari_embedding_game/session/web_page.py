@@ -49,7 +49,7 @@ from napari_embedding_game.session.quality import DOUBTFUL
 from napari_embedding_game.session.web_page_genes import (
     N_VARIABLE,
     find_flagged,
-    order_by_variation,
+    rank_genes_by_variation,
     store_genes,
 )
 
@@ -281,7 +281,9 @@ def _encode_genes(
         flags = adata.var.get("highly_variable", pd.Series(False, adata.var_names))
         flagged = flags.index[flags.fillna(False).to_numpy(bool)].astype(str)
         is_flagged = find_flagged(names, ids, flagged)
-        order = order_by_variation(expression, [*leading], is_flagged) if names else []
+        order = (
+            rank_genes_by_variation(expression, [*leading], is_flagged) if names else []
+        )
     stored = store_genes(expression, order, budget, N_VARIABLE)
     all_names = np.array(names, dtype=object)
     return {

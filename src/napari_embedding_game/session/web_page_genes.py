@@ -53,7 +53,7 @@ class StoredGenes:
     """Compressed size, estimated."""
 
 
-def order_by_variation(
+def rank_genes_by_variation(
     expression: Expression, leading: Sequence[int], is_flagged: NDArray[np.bool_]
 ) -> list[int]:
     """Return the columns of all genes that vary, the most useful for a map first.

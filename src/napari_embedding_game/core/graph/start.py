@@ -46,7 +46,7 @@ _NO_WIDTH = 1e-12
 """Width, relative to the largest value, below which a dimension is rounding error."""
 
 
-def start_layout(
+def make_start_layout(
     edges: Edges,
     X: Any,
     n_components: int = 2,

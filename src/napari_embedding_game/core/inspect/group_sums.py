@@ -122,7 +122,7 @@ def check_finite(
         )
 
 
-def log_fold_changes(
+def compute_log_fold_changes(
     inside: FloatArray, outside: FloatArray, *, log1p: bool = False
 ) -> FloatArray:
     """Return log2 of mean ``inside`` over mean ``outside``, (G,).

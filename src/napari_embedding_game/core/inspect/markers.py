@@ -23,9 +23,9 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import marker_loops as loops
 from napari_embedding_game.core.inspect.group_sums import (
     check_finite,
+    compute_log_fold_changes,
     compute_moments,
     iter_group_figures,
-    log_fold_changes,
     run_to_result,
 )
 from napari_embedding_game.core.inspect.sample_comparison import (
@@ -156,8 +156,8 @@ def iter_markers(
         if method == "t-test":
             scores, pvals = _test_by_welch(*sides)
         else:
-            scores, pvals = _rank_test(figures[4], sizes, tie_correct)
-        changes = log_fold_changes(sides[0].mean, sides[1].mean, log1p=log1p)
+            scores, pvals = _test_by_ranks(figures[4], sizes, tie_correct)
+        changes = compute_log_fold_changes(sides[0].mean, sides[1].mean, log1p=log1p)
         shares = [side.positive / side.n for side in sides]
     top = np.argsort(-scores, kind="stable")[:n_top]
     columns = np.flatnonzero(tested)[top]
@@ -179,7 +179,7 @@ def iter_markers(
     )
 
 
-def _rank_test(
+def _test_by_ranks(
     ranks: FloatArray, sizes: tuple[int, int], tie_correct: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return standardised rank sums and two-sided p, (G,) each.
@@ -253,7 +253,7 @@ def _find_leading_columns(
     is_higher = scores > 0
     is_higher &= np.minimum(inside.n, outside.n) >= MIN_ROWS
     if log1p:
-        changes = log_fold_changes(inside.mean, outside.mean, log1p=True)
+        changes = compute_log_fold_changes(inside.mean, outside.mean, log1p=True)
         is_higher &= changes >= MIN_FOLD
     order = np.argsort(-scores, kind="stable")
     leading: NDArray[np.intp] = order[is_higher[order]]

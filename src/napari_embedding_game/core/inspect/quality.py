@@ -153,7 +153,10 @@ def measure_map_quality(
             _compute_trustworthiness(in_data, mapped, k),
             _compute_trustworthiness(on_map, near, k),
             _compute_triplet_score(in_data, on_map, rng),
-            *(_share_of_same_group(of[some][:, None], of[mapped]) for _, of in groups),
+            *(
+                _compute_share_of_same_group(of[some][:, None], of[mapped])
+                for _, of in groups
+            ),
         ]
 
     starts = range(0, n_sampled, at_once)
@@ -274,10 +277,12 @@ def _compute_triplet_score(
         for distances in (in_data, on_map)
     )
     is_real = np.isfinite(first) & np.isfinite(second) & (pairs[0] != pairs[1])
-    return _share_of_counted((first < second) == (map_first < map_second), is_real)
+    return _compute_share_of_counted(
+        (first < second) == (map_first < map_second), is_real
+    )
 
 
-def _share_of_same_group(
+def _compute_share_of_same_group(
     group: NDArray[Any], theirs: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Return the share of each point's neighbours that are of its group, (n,).
@@ -286,10 +291,10 @@ def _share_of_same_group(
     Neighbours of a code below 0 are not counted; NaN where none is counted, or the
     point has no group.
     """
-    return _share_of_counted(group == theirs, (group >= 0) & (theirs >= 0))
+    return _compute_share_of_counted(group == theirs, (group >= 0) & (theirs >= 0))
 
 
-def _share_of_counted(
+def _compute_share_of_counted(
     is_right: NDArray[Any], counts: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return the share of right entries among each row's counted entries, (n,).

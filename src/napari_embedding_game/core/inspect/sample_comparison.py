@@ -32,8 +32,8 @@ from scipy.special import digamma, polygamma, stdtr
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.group_sums import (
     check_finite,
+    compute_log_fold_changes,
     iter_group_figures,
-    log_fold_changes,
 )
 
 MIN_CELLS = 10
@@ -237,7 +237,9 @@ def iter_sample_figures(
             values, design, moderate_variances if is_many else None
         )
     else:
-        changes = log_fold_changes(*(means[rows].mean(axis=0) for rows in sides))
+        changes = compute_log_fold_changes(
+            *(means[rows].mean(axis=0) for rows in sides)
+        )
         _, scores, pvals = compare_profiles(means, design)
     inside, outside = (share[is_tested] for share in shares)
     return SampleFigures(is_tested, scores, pvals, changes, inside, outside)

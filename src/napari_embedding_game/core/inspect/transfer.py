@@ -3,7 +3,7 @@
 The K nearest fitted rows vote with weights exp(-2 d^2 / d_K^2); the share of the label
 with the most votes is the confidence.  Confidence measures the agreement of the
 neighbours, not their similarity to the row, for which see
-:func:`share_at_least_as_high`.
+:func:`compute_share_at_least_as_high`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def vote_labels(
     return np.where(confidence > 0, winners, -1), confidence
 
 
-def share_at_least_as_high(
+def compute_share_at_least_as_high(
     scores: NDArray[np.floating], reference: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return the share of reference scores that are at least as high as scores, (Q,).

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.transfer import share_at_least_as_high
+from napari_embedding_game.core.inspect.transfer import compute_share_at_least_as_high
 from napari_embedding_game.core.new_rows.search import FittedSearch
 
 UNLIKE = 0.01
@@ -92,7 +92,7 @@ class DistanceScorer:
 
     def __call__(self, ratios: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the likeness of new rows with these distance ratios, (Q,), 0 to 1."""
-        return share_at_least_as_high(ratios, self._fitted_ratios)
+        return compute_share_at_least_as_high(ratios, self._fitted_ratios)
 
     def describe_unlike_rows(self, ratios: NDArray[np.floating]) -> str:
         """Return a sentence on new rows that are unlike all fitted rows, or "".
@@ -217,7 +217,7 @@ class ResidualScorer:
         """
         sizes, around = self._measure_neighborhoods(values, residuals, depth)
         scores = sizes - self._expected(np.clip(around, *self._range))
-        return share_at_least_as_high(scores, self._fitted_scores)
+        return compute_share_at_least_as_high(scores, self._fitted_scores)
 
     def _measure_neighborhoods(
         self,

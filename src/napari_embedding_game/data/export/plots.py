@@ -239,7 +239,7 @@ class ExpressionPlot(Plot):
         The first gene is the top row.
         """
         n_groups, n_genes = self.values.shape
-        self._paint_tiles(axes, _color_mapper(self).to_rgba(self.values.T))
+        self._paint_tiles(axes, _make_color_mapper(self).to_rgba(self.values.T))
         axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
         axes.set_aspect(self.tile_height_ratio, anchor="NW")
         axes.set_xticks(range(n_groups), map(escape_dollars, self.groups), rotation=90)
@@ -618,7 +618,7 @@ def escape_dollars(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _color_mapper(plot: Any) -> Any:
+def _make_color_mapper(plot: Any) -> Any:
     """Return matplotlib's mapping of numbers to the colours of a plot."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
@@ -642,7 +642,7 @@ def add_colorbar(
 
     is_above = location == "top"
     bar = axes.figure.colorbar(
-        _color_mapper(plot),
+        _make_color_mapper(plot),
         ax=axes,
         pad=0.01 if is_above else 0.05,
         panchor=False,

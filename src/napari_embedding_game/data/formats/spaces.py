@@ -146,16 +146,18 @@ def get_space_item(root: Any, space: str) -> Any:
     """Return the matrix of a root that a canonical space names."""
     element = split_space(space)
     return (
-        root[element[0]][element[1]] if element else _group_with_genes(root, space)["X"]
+        root[element[0]][element[1]]
+        if element
+        else _find_group_with_genes(root, space)["X"]
     )
 
 
 def get_space_var(root: Any, space: str) -> Any:
     """Return the table of genes that belongs to a canonical space."""
-    return _group_with_genes(root, space)["var"]
+    return _find_group_with_genes(root, space)["var"]
 
 
-def _group_with_genes(root: Any, space: str) -> Any:
+def _find_group_with_genes(root: Any, space: str) -> Any:
     """Return the group whose X and var a space names: ``raw``, or the root itself."""
     return root["raw"] if space == RAW else root
 

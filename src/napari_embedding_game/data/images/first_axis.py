@@ -36,7 +36,7 @@ def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
     if labels.ndim != 3 or len(labels) < 3:
         return None
     step = max(1, math.ceil(math.sqrt(labels.size / MAX_PIXELS)))
-    areas, overlaps, centres = _label_parts_by_plane(labels[:, ::step, ::step])
+    areas, overlaps, centres = _measure_labels_by_plane(labels[:, ::step, ::step])
     present = areas > 0
     both = present[1:] & present[:-1]
     if not both.any():
@@ -57,7 +57,7 @@ def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
     return "z" if is_rounded and np.median(shares) >= MIN_OVERLAP else None
 
 
-def _label_parts_by_plane(
+def _measure_labels_by_plane(
     labels: NDArray[Any],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return areas (T, K) of K labels in T planes, overlaps (T - 1, K), and centres.

@@ -164,7 +164,7 @@ def _match_rows_to_objects(table: pd.DataFrame, join: Join, where: str) -> Join:
         rows.loc[is_in_picture, "frame"] = _read_frame_numbers(
             table[is_in_picture], where
         )
-        rows = _count_frames_from_0(rows, keys)
+        rows = _shift_frames_to_0(rows, keys)
     is_label = is_in_picture & (ids > 0)
     repeated = is_label & rows.assign(of=is_label).duplicated(keep=False).to_numpy()
     if repeated.any() and join.pictures and picture is None:
@@ -361,7 +361,7 @@ def _read_frame_numbers(table: pd.DataFrame, where: str) -> IntArray:
     )
 
 
-def _count_frames_from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
+def _shift_frames_to_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
     """Return rows with frames counted from 0; they are shifted by 1 if none is 0.
 
     ``rows`` and ``keys`` have columns ``label`` and ``frame``. Rows are shifted only if

@@ -17,7 +17,7 @@ from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.start import start_layout
+from napari_embedding_game.core.graph.start import make_start_layout
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.papers.minimizers import make_point_energy
 from napari_embedding_game.papers.pca import (
@@ -266,7 +266,7 @@ def compare_gradients_along_run(
         make_lle_gradient(weighted["lle"]),
     )
     played = weighted[get_method(method).affinity]
-    placed = played, start_layout(played, X, 2, "random", seed)
+    placed = played, make_start_layout(played, X, 2, "random", seed)
     settings = Settings(method=method, max_iter=iterations[-1], random_state=seed)
     layouts = (
         each.embedding for each in iterate_snapshots_at(placed, settings, iterations)

@@ -218,7 +218,9 @@ def _write_session(
         tuple(summaries),
     )
     pairs = zip(session.maps, rows, strict=True)
-    maps = [_store_map(saved_map, each, change, is_shared) for saved_map, each in pairs]
+    maps = [
+        _to_stored_map(saved_map, each, change, is_shared) for saved_map, each in pairs
+    ]
     codec.write_parts(file, {"session": head, "maps": maps})
     return _describe_left_out(session.maps, maps, is_shared)
 
@@ -375,7 +377,7 @@ def _read_head(path: Path, content: bytes | None = None) -> _Head:
     return head
 
 
-def _store_map(
+def _to_stored_map(
     saved_map: SavedMap, rows: StoredRows, change: PathChange, is_shared: bool
 ) -> _StoredMap:
     """Return a map as it is stored, with marks and undo steps within their limits.
@@ -384,7 +386,7 @@ def _store_map(
     whether all undo steps are left out, as undone edits may be private.
     """
     timeline, look = drop_old_marks(saved_map.timeline, MAX_BYTES), saved_map.look
-    timeline = replace(timeline, marks=tuple(map(_store_moment, timeline.marks)))
+    timeline = replace(timeline, marks=tuple(map(_to_stored_moment, timeline.marks)))
     clusters = to_stored_clusters(saved_map.clusters, MAX_UNDO_BYTES, is_shared)
     parts: dict[str, Any] = {
         "dataset": strip_reference_folders(change_row_paths(rows, change)),
@@ -395,11 +397,11 @@ def _store_map(
     }
     if (on := saved_map.placed_on) is not None:  # of former versions it has folders
         parts["placed_on"] = replace(on, reference=get_last_path_part(on.reference))
-    stored: Any = replace(_store_moment(saved_map), **parts)
+    stored: Any = replace(_to_stored_moment(saved_map), **parts)
     return stored  # type: ignore[no-any-return]
 
 
-def _store_moment(moment: OneMoment) -> OneMoment:
+def _to_stored_moment(moment: OneMoment) -> OneMoment:
     """Return a moment as it is stored: an energy of NaN as 0, for JSON.
 
     Neighbours of more than ``MAX_NEIGHBORS`` rows are left out.

@@ -34,7 +34,7 @@ from napari_embedding_game.session.file.saved_map import SavedMap, ShownComparis
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.second_space import TISSUE
 from napari_embedding_game.session.settings import has_lambda
-from napari_embedding_game.session.timeline import change_text
+from napari_embedding_game.session.timeline import describe_changes
 
 NOTHING_PLAYED = "Nothing was played on this map to write as code: press Run first."
 _REFERENCES = {
@@ -271,7 +271,9 @@ def _iter_steering_sentences(record: RunRecord) -> Iterator[str]:
     changes = [
         f"{change} after {step.iteration} iterations"
         for before, step in zip(games, record.steered, strict=False)
-        if (change := change_text(before, step.settings))  # "" where it went to and fro
+        if (
+            change := describe_changes(before, step.settings)
+        )  # "" where it went to and fro
     ]
     if changes:
         yield f"Settings were changed while it ran: {'; '.join(changes)}."

@@ -59,7 +59,7 @@ def compute_centers_and_radii(
     return positions, radii
 
 
-def label_offsets(
+def compute_label_offsets(
     radii: NDArray[np.floating], half_heights: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return the offsets (m,) of names above the centers of their clusters, in pixels.
@@ -97,7 +97,7 @@ def find_zooms_without_overlap(
     return zooms
 
 
-def label_opacities(zooms: NDArray[np.floating]) -> NDArray[np.float64]:
+def compute_label_opacities(zooms: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the opacities (m,) of names from 0, without room, to 1.
 
     ``zooms`` (m,) are those of :func:`find_zooms_without_overlap`: from factor 1 on a

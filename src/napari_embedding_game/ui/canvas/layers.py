@@ -135,7 +135,7 @@ class MapLayers:
 
     def _update_units(self, event: object = None) -> None:
         """Give the map's layers the units that all other layers share, if any."""
-        for layer in self._map_layers():
+        for layer in self._list_map_layers():
             units = self._find_world_units(layer.ndim)
             if units is not None and layer in self._layer_list:
                 layer.units = units
@@ -600,14 +600,14 @@ class MapLayers:
             if layer.ndim > 1
         ]
 
-    def _map_layers(self) -> list[Points]:
+    def _list_map_layers(self) -> list[Points]:
         """Return the existing layers of the map, the landmarks last."""
         points = map(self.find_points_layer, (POINTS_NAME, COMPARED, REFERENCE))
         return [layer for layer in (*points, self.landmarks) if layer is not None]
 
     def _other_layers(self) -> list[Layer]:
         """Return the layers that do not belong to the map."""
-        own = self._map_layers()
+        own = self._list_map_layers()
         return [x for x in self._layer_list if not any(x is layer for layer in own)]
 
     def _compute_box_corners(self) -> NDArray[np.float32]:

@@ -191,7 +191,7 @@ class MapMouse(QObject):
         is_brush, mode = tool == "brush", _choose_selection_mode(event, tool)
         line = self._overlay.line = [_event_pixel(event)]
         # A running game or other data may change both during the gesture.
-        pixels, dataset = self._point_pixels_on_maps(), self._session.dataset
+        pixels, dataset = self._compute_point_pixels(), self._session.dataset
         try:
             with self._hold_camera(), self._scene.hold_rendering():
                 self._show_brush_ring(_event_pixel(event) if is_brush else None)
@@ -364,7 +364,7 @@ class MapMouse(QObject):
         """
         session = self._session
         if (
-            pixels := self._point_pixels_on_maps() if pixels is None else pixels
+            pixels := self._compute_point_pixels() if pixels is None else pixels
         ) is None:
             return
         height, width = self._viewer.canvas.size
@@ -374,9 +374,9 @@ class MapMouse(QObject):
         chosen = is_inside.reshape(-1, n_points).any(axis=0)
         objects = find_visible_objects(self._viewer, session, self._linked)
         if objects is not None:
-            chosen |= _are_pixels_in_mask(mask, objects.center_pixels())
+            chosen |= _are_pixels_in_mask(mask, objects.compute_center_pixels())
             if radius is not None:
-                under = map(objects.row_at_pixel, _resample_line(line))
+                under = map(objects.find_object_row_at_pixel, _resample_line(line))
                 chosen[[row for row in under if row is not None]] = True
         if chosen.any():
             session.selection.select_points(chosen, mode)
@@ -403,7 +403,7 @@ class MapMouse(QObject):
         if self._session.snapshot is None or self._layers.points is None:
             self._set_tool("")
 
-    def _point_pixels_on_maps(self) -> NDArray[np.floating] | None:
+    def _compute_point_pixels(self) -> NDArray[np.floating] | None:
         """Return the pixels (m N, 2) of the points on m maps and in tissue, or None.
 
         A point outside its box of the canvas has NaN.  In napari's grid the pixels of

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QPointF
 from qtpy.QtGui import QPainter
 
-from napari_embedding_game.data.clustering import Cluster, label_indices
+from napari_embedding_game.data.clustering import Cluster, find_label_indices
 from napari_embedding_game.data.export.plots import NamedPosition
 from napari_embedding_game.session.session import RESTING_STATES, Session
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.handles import Handle, make_game_handle
 from napari_embedding_game.ui.canvas.label_layout import (
     compute_centers_and_radii,
+    compute_label_offsets,
+    compute_label_opacities,
     find_rows_by_group,
     find_zooms_without_overlap,
-    label_offsets,
-    label_opacities,
 )
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import CanvasProjection
@@ -145,14 +145,16 @@ class MapNames(QObject):
         room = find_zooms_without_overlap(
             pixels[is_ahead, ::-1], names.half_sizes[is_ahead]
         )
-        opacities[is_ahead] = label_opacities(room)
+        opacities[is_ahead] = compute_label_opacities(room)
         if not selection.is_empty:
             chosen = set(selection.clusters) or set(
                 selection.selected_share_by_cluster()
             )
             is_muted = [cluster.id not in chosen for cluster in names.clusters]
             opacities[is_muted] *= UNSELECTED_OPACITY
-        pixels[:, 1] -= label_offsets(names.radii * zooms, names.half_sizes[:, 0])
+        pixels[:, 1] -= compute_label_offsets(
+            names.radii * zooms, names.half_sizes[:, 0]
+        )
         x, _, width, _ = projection.canvas_box  # a name at an edge stays complete
         across, half_sizes = pixels[:, 0], names.half_sizes[:, 1]
         is_near = (across > x) & (across < x + width)
@@ -168,12 +170,14 @@ class MapNames(QObject):
         In a running game the handle drags the cluster.  Else it drags the name, and a
         drop asks for a game that begins with the moved cluster.
         """
-        number, hand = self._name_index_at(pixel), self._session.hand
+        number, hand = self._find_name_index(pixel), self._session.hand
         if number is None:
             return None
         cluster, through = self.names.clusters[number].id, self.names.positions[number]
 
-        def map_shift_to(at: NDArray[np.floating]) -> NDArray[np.floating] | None:
+        def compute_shift_on_map(
+            at: NDArray[np.floating],
+        ) -> NDArray[np.floating] | None:
             """Return the shift (d,) on the map from the start pixel to ``at``.
 
             In space the shift is parallel to the canvas.  None where a pixel shows no
@@ -184,7 +188,7 @@ class MapNames(QObject):
 
         def drag_to_pixel(at: NDArray[np.floating]) -> None:
             """Drag the cluster by the shift to a pixel on the map's plane."""
-            shift = map_shift_to(at)
+            shift = compute_shift_on_map(at)
             if shift is not None:
                 hand.drag_by(shift)
 
@@ -199,7 +203,7 @@ class MapNames(QObject):
 
         def drop(at: NDArray[np.floating], is_pinned: bool) -> None:
             """Put the name back, and ask for a game with the cluster moved there."""
-            shift = map_shift_to(at)
+            shift = compute_shift_on_map(at)
             show_drag(None)
             if shift is not None:
                 move = self._session.move_cluster
@@ -208,7 +212,7 @@ class MapNames(QObject):
 
         return Handle(show_drag, drop, lambda: show_drag(None), cluster)
 
-    def _name_index_at(self, pixel: NDArray[np.floating]) -> int | None:
+    def _find_name_index(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the index of the name at a pixel (x, y), or None.
 
         Names up to ``MIN_OPACITY`` are ignored, and those of a compared map.  Of
@@ -259,7 +263,7 @@ class MapNames(QObject):
         if layout.panel_of_points is not None and layout.panels is not None:
             panels, n_maps = layout.panel_of_points, len(layout.panels.captions)
         labels = np.resize(labels, len(seen))
-        groups = label_indices([c.id for c in clusters], labels)
+        groups = find_label_indices([c.id for c in clusters], labels)
         is_left_out = (groups < 0) | ~np.isfinite(seen[:, 0])
         groups = np.where(is_left_out, -1, groups * n_maps + panels)
         present, parts = find_rows_by_group(groups)
@@ -316,7 +320,9 @@ def list_names_for_figure(session: Session) -> list[NamedPosition]:
     clusters, labels = find_clusters_with_shown_names(session), session.clusters.labels
     if session.snapshot is None or not clusters:
         return []
-    present, parts = find_rows_by_group(label_indices([c.id for c in clusters], labels))
+    present, parts = find_rows_by_group(
+        find_label_indices([c.id for c in clusters], labels)
+    )
     centers, _ = compute_centers_and_radii(session.snapshot.embedding, parts)
     texts = [shorten_name(clusters[number]) for number in present]
     return list(zip(texts, centers, strict=True))

@@ -27,7 +27,7 @@ from superqt.utils import qimage_to_array
 from napari_embedding_game.ui.canvas.pick import AnyLayers
 from napari_embedding_game.ui.canvas.projection import (
     CanvasProjection,
-    view_change_events,
+    list_view_change_events,
 )
 from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.compat import (
@@ -108,7 +108,7 @@ class MapOverlay(QWidget):
         self.connections = Connections(dock)
         """Connections of the overlay and its painters."""
         viewer, hear = scene.viewer, self.connections.connect
-        hear(self.refresh, scene.map_rendered, *view_change_events(viewer))
+        hear(self.refresh, scene.map_rendered, *list_view_change_events(viewer))
         hear(self.refresh, *list_canvas_color_events(viewer))
         hear(self.refresh, get_settings().appearance.events.font_size)
         self.connections.add_cleanup(self._remove_from_canvas)

@@ -37,7 +37,7 @@ from napari_embedding_game.ui.canvas.projection import (
     CanvasProjection,
     displayed_axes,
     layer_projection,
-    view_change_events,
+    list_view_change_events,
 )
 from napari_embedding_game.ui.compat import (
     LayerVisual,
@@ -201,7 +201,7 @@ class MapPicture:
         others = (events.visible, events.opacity, events.blending, events.affine)
         marks = (events.symbol, events.border_width, events.border_width_is_relative)
         self._connections.connect(
-            self._on_view_changed, *view_change_events(viewer), *moved, *others
+            self._on_view_changed, *list_view_change_events(viewer), *moved, *others
         )
         self._connections.connect(self._on_symbols_or_borders_set, *marks)
         self._connections.connect(self._on_layer_colors_set, events.face_color)

@@ -174,7 +174,7 @@ def displayed_axes(dims: Any, ndim: int = 2, n_axes: int = 2) -> list[int]:
     return [axis - first for axis in dims.order if axis >= first][-n_axes:]
 
 
-def map_steps_right_and_up(viewer: Any) -> NDArray[np.float64]:
+def find_steps_right_and_up(viewer: Any) -> NDArray[np.float64]:
     """Return the map steps (x, y, z) that go right and up on the canvas, (2, 3).
 
     In a flat view they are the unit steps along x and y.
@@ -186,7 +186,7 @@ def map_steps_right_and_up(viewer: Any) -> NDArray[np.float64]:
     return np.stack([right, -down])[:, ::-1] * rows_go_down
 
 
-def view_change_events(viewer: Any) -> tuple[Any, ...]:
+def list_view_change_events(viewer: Any) -> tuple[Any, ...]:
     """Return the events after which a layer's projection may differ."""
     layers = viewer.layers.events
     return (

@@ -31,7 +31,7 @@ from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
 from napari_embedding_game.ui.canvas.pick import AnyLayers, find_row_at_pixel
 from napari_embedding_game.ui.canvas.picture import PointStyle
-from napari_embedding_game.ui.canvas.projection import map_steps_right_and_up
+from napari_embedding_game.ui.canvas.projection import find_steps_right_and_up
 from napari_embedding_game.ui.canvas.tissue_layers import TissueLayers
 from napari_embedding_game.ui.connections import (
     Connections,
@@ -303,7 +303,7 @@ class MapScene(QObject):
             )
             panel_shifts = drawn.embedding - snapshot.embedding
             moved = replace(drawn, embedding=panel_shifts + correction.embedding)
-            style = self._point_style(moved)
+            style = self._make_point_style(moved)
             self.is_showing_neighbors = self.map_layers.show_snapshot(
                 moved, style, follows_extent=False
             )
@@ -338,7 +338,7 @@ class MapScene(QObject):
         """
         session, layout = self.session, self.session.view.layout
         snapshot, panels = layout.snapshot, layout.panels
-        style, reference = self._point_style(snapshot), session.placed_on
+        style, reference = self._make_point_style(snapshot), session.placed_on
         # In panels the reference's cells would not lie on the map.
         is_hidden = snapshot is not session.snapshot or reference is self._hidden
         is_hidden |= not session.view.is_map_shown
@@ -459,7 +459,7 @@ class MapScene(QObject):
 
     def _update_facing(self, event: object = None) -> None:
         """Tell the session which map directions go right and up on the canvas."""
-        self.session.view.facing = map_steps_right_and_up(self.viewer)
+        self.session.view.facing = find_steps_right_and_up(self.viewer)
 
     def _on_panels_changed(self) -> None:
         """Render panels, tissue or the map alone, and fit the camera at rest.
@@ -588,7 +588,7 @@ class MapScene(QObject):
         self.coloring, self._coloring_inputs = colors, of
         return True
 
-    def _point_style(self, snapshot: Snapshot) -> PointStyle:
+    def _make_point_style(self, snapshot: Snapshot) -> PointStyle:
         """Return the style of a snapshot's points in the present coloring.
 
         Selected points are larger and above the others, which are muted.  Where the

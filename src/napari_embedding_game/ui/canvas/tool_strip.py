@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import (
     CanvasBox,
-    view_change_events,
+    list_view_change_events,
 )
 from napari_embedding_game.ui.style.layouts import vertical_box
 
@@ -41,7 +41,11 @@ class ToolStrip(QWidget):
         tools.installEventFilter(self)
         scene = overlay.scene
         hear = overlay.connections.connect
-        hear(self.update_place, scene.map_rendered, *view_change_events(scene.viewer))
+        hear(
+            self.update_place,
+            scene.map_rendered,
+            *list_view_change_events(scene.viewer),
+        )
         overlay.connections.add_cleanup(self._remove_from_canvas)
 
     def update_place(self, event: object = None) -> None:

@@ -83,8 +83,8 @@ def propose_measurement_images(
     chosen = [image for image in same if image in selected]
     if chosen and labels in selected:
         return chosen
-    words, path = _name_words(labels.name), labels.source.path
-    called = [x for x in same if words and words <= _name_words(x.name)]
+    words, path = _split_name_into_words(labels.name), labels.source.path
+    called = [x for x in same if words and words <= _split_name_into_words(x.name)]
     related = called or [x for x in same if path and x.source.path == path]
     # napari blends all channels of a picture but the first additively.
     if len(same) < 2 or (
@@ -111,7 +111,7 @@ def is_sheared(labels: Labels) -> bool:
     return bool(abs(np.linalg.det(matrix)) < 0.999 * lengths.prod())
 
 
-def _name_words(name: str) -> set[str]:
+def _split_name_into_words(name: str) -> set[str]:
     """Return the lower-case words and the numbers of a layer's name.
 
     Words such as "labels" or "image", and the ending of a file, are left out.

@@ -170,7 +170,7 @@ class ObjectsView:
         if visible is None:
             return
         painter.setClipping(False)  # the image may lie in another box of the grid
-        centers = visible.center_pixels()[self._rows]
+        centers = visible.compute_center_pixels()[self._rows]
         corners = visible.objects.box_corners[self._rows][:, :, visible.axes]
         ends = [visible.projection.to_pixels(corners[:, end]) for end in (0, 1)]
         radii = RING * np.linalg.norm(ends[1] - ends[0], axis=1) / 2

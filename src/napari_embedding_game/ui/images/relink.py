@@ -20,7 +20,10 @@ from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.experiment import ExperimentImages, open_images
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
-from napari_embedding_game.data.label_objects import Objects, share_of_matching_objects
+from napari_embedding_game.data.label_objects import (
+    Objects,
+    compute_share_of_matching_objects,
+)
 from napari_embedding_game.data.network_paths import find_server
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -301,7 +304,9 @@ class RelinkPanel(LayerPanel):
                 finest_pixels(new.labels),
             )
             share = (
-                share_of_matching_objects(pixels, objects, COMPARED) if objects else 1.0
+                compute_share_of_matching_objects(pixels, objects, COMPARED)
+                if objects
+                else 1.0
             )
             changed = OTHERS.format(share_text(1 - share), new.labels.name)
             self._edit_text = changed if share < 1 else ""
@@ -481,7 +486,7 @@ def find_object_layers(
     layers = [x for x in viewer.layers if isinstance(x, Labels)]
     ranks = [
         (
-            share_of_matching_objects(finest_pixels(x), objects),
+            compute_share_of_matching_objects(finest_pixels(x), objects),
             x.name == record.labels.name,
         )
         for x in layers

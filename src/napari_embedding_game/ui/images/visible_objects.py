@@ -40,7 +40,7 @@ class VisibleObjects:
     slider_position: NDArray[np.float64]
     """(ndim,) position of the sliders in pixels of the labels."""
 
-    def center_pixels(self) -> NDArray[np.float64]:
+    def compute_center_pixels(self) -> NDArray[np.float64]:
         """Return the canvas pixels (x, y) of the objects' centers, (n, 2).
 
         NaN for an object in another slice, and for a row without an object.
@@ -56,7 +56,7 @@ class VisibleObjects:
         """
         return self._find_labels_position(pixel, EDGE_MARGIN) is not None
 
-    def row_at_pixel(self, pixel: NDArray[np.floating]) -> int | None:
+    def find_object_row_at_pixel(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the row whose object is at a pixel (x, y) of flat labels, or None."""
         position = self._find_labels_position(pixel)
         if position is None:
@@ -71,7 +71,7 @@ class VisibleObjects:
         In space it is the foremost object.
         """
         if self.projection.view_direction is None:
-            return self.row_at_pixel(np.array(event.pos[:2], dtype=float))
+            return self.find_object_row_at_pixel(np.array(event.pos[:2], dtype=float))
         layer, world = self.linked.labels, np.array(event.position, dtype=float)
         value = layer.get_value(
             world,

@@ -23,9 +23,9 @@ from napari_embedding_game.session.groups import (
     REST,
     Against,
     find_compared_points,
+    list_sample_columns,
     make_comparison_title,
     offer_comparisons,
-    sample_columns,
 )
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import replace_gene_word
@@ -247,7 +247,9 @@ class MarkersPane(Listener):
         obs = None if dataset is None else dataset.obs
         if dataset is None or obs is not self._obs:
             self._obs, self._request = obs, None
-            self._sample_columns = [] if dataset is None else sample_columns(dataset)
+            self._sample_columns = (
+                [] if dataset is None else list_sample_columns(dataset)
+            )
         self._offer_groups()
         # Each level of the compared column is one sample.
         named = [

@@ -15,7 +15,10 @@ from napari_embedding_game.session.neighborhoods import make_neighborhood_job
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.inspector.expression_pane import WAITING, PlotGroups
 from napari_embedding_game.ui.inspector.markers_pane import p_text
-from napari_embedding_game.ui.style.coloring import change_colors, composition_columns
+from napari_embedding_game.ui.style.coloring import (
+    composition_columns,
+    make_change_colors,
+)
 from napari_embedding_game.ui.style.form_widgets import CTRL, ChoiceBox
 from napari_embedding_game.ui.style.layouts import horizontal_box
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
@@ -165,7 +168,7 @@ class NeighborhoodsPane(PlotPane):
             groups=tuple(names),
             genes=tuple(sources),
             values=z.T,
-            scale=change_colors(np.linspace(*limits, 256), limits),
+            scale=make_change_colors(np.linspace(*limits, 256), limits),
             limits=limits,
         )
 

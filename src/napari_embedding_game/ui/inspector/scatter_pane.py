@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QCompleter, QLineEdit
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Plot, escape_dollars
-from napari_embedding_game.data.palette import Colors, point_colors
+from napari_embedding_game.data.palette import Colors, make_point_colors
 from napari_embedding_game.session.axis_values import (
     find_axis_values,
     list_axis_names,
@@ -145,7 +145,7 @@ class ScatterPane(PlotPane):
         selection = session.selection
         return ScatterPlot(
             axes=self._axes,
-            rgba=point_colors(session.clusters.clustering),
+            rgba=make_point_colors(session.clusters.clustering),
             chosen=None if selection.is_empty else selection.points,
             gate=self._gate,
         )

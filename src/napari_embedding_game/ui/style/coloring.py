@@ -27,7 +27,7 @@ from napari_embedding_game.data.columns import (
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.images.join import find_id_columns
-from napari_embedding_game.data.palette import Colors, level_colors, point_colors
+from napari_embedding_game.data.palette import Colors, level_colors, make_point_colors
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.session import Session
 
@@ -145,7 +145,7 @@ def color_points(
     if choice == CLUSTER:
         clustering = session.clusters.clustering
         return Coloring(
-            point_colors(clustering), find_levels=lambda: clustering.names_by_point
+            make_point_colors(clustering), find_levels=lambda: clustering.names_by_point
         )
     if choice not in BUILT_IN:
         return color_by_column_or_feature(choice, session.dataset, limits)
@@ -235,7 +235,7 @@ def color_by_changes(
     largest = float(np.nanmax(np.abs(changes), initial=0.0)) or 1.0
     extent = -largest, largest
     return _color_on_scale(
-        CHANGE_TITLE, changes, limits or extent, extent, color_values=change_colors
+        CHANGE_TITLE, changes, limits or extent, extent, color_values=make_change_colors
     )
 
 
@@ -250,10 +250,10 @@ def _color_on_scale(
     """Return the coloring of points by numbers (N,); from ``alarm`` on they are red.
 
     ``color_values``: function of values (n,) and limits that returns colours (n, 4), by
-    default :func:`value_colors`.  The bar shows colours, and counts of about
+    default :func:`make_value_colors`.  The bar shows colours, and counts of about
     ``MAX_COUNTED`` numbers, over ``extent``.
     """
-    color = color_values or value_colors
+    color = color_values or make_value_colors
 
     def paint(values: NDArray[np.floating]) -> Colors:
         """Return colours (n, 4) of values (n,) with the limits and the alarm."""
@@ -489,10 +489,12 @@ def compute_value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
 
 def make_viridis_shades() -> Colors:
     """Return the colours of a scale in viridis, from first to last, (SHADES, 4)."""
-    return value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
+    return make_value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
 
 
-def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:
+def make_value_colors(
+    values: NDArray[np.floating], limits: tuple[float, float]
+) -> Colors:
     """Return viridis colours (N, 4) for values (N,), clipped to the limits.
 
     Values that are not finite are grey.
@@ -502,7 +504,9 @@ def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> C
     )
 
 
-def change_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:
+def make_change_colors(
+    values: NDArray[np.floating], limits: tuple[float, float]
+) -> Colors:
     """Return colours (N, 4) from orange by light grey to blue, clipped to the limits.
 
     Values that are not finite are grey.

@@ -17,7 +17,10 @@ from napari_embedding_game.session.plates import (
 )
 from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, ask_and_save_plot
 from napari_embedding_game.ui.map_widget import MapTool
-from napari_embedding_game.ui.style.coloring import make_viridis_shades, value_colors
+from napari_embedding_game.ui.style.coloring import (
+    make_value_colors,
+    make_viridis_shades,
+)
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
@@ -118,7 +121,7 @@ class PlateWidget(MapTool):
         names = [by_id[c].title for c in chosen[:MAX_NAMED]]
         named = ", ".join(names) + (" …" if len(chosen) > MAX_NAMED else "")
         figures = [
-            one.compute_selected_shares(points) if is_share else one.point_counts()
+            one.compute_selected_shares(points) if is_share else one.count_points()
             for one in plates
         ]
         # All plates have the same scale, so that they can be compared.
@@ -136,7 +139,7 @@ class PlateWidget(MapTool):
             ],
             wells=tuple(plate.wells),
             plate=plate.name,
-            rgba=value_colors(figures[number], (0.0, highest)),
+            rgba=make_value_colors(figures[number], (0.0, highest)),
             title=f"Share of {named}" if is_share else COUNT,
             scale=make_viridis_shades(),
             limits=(0.0, highest),
