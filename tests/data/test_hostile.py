@@ -59,7 +59,7 @@ def sprung(tmp_path):
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    monkeypatch.setattr(memory, "budget", lambda: 50_000_000)
+    monkeypatch.setattr(memory, "find_byte_budget", lambda: 50_000_000)
 
 
 def test_a_part_may_take_half_of_what_is_free(monkeypatch):
@@ -459,6 +459,6 @@ def test_what_a_window_reads_does_not_fill_the_memory(tmp_path, monkeypatch, nam
     make, told = BOMBS[name]
     make(tmp_path / name)
     start_reading_process()
-    monkeypatch.setattr(memory, "budget", lambda: 200_000_000)
+    monkeypatch.setattr(memory, "find_byte_budget", lambda: 200_000_000)
     with pytest.raises(DataError, match=f"{name} {told}"):
         finish(FileSource(tmp_path / name).read(ReadOptions()))

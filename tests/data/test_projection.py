@@ -96,7 +96,9 @@ def test_the_way_of_scanpys_components_is_found(counts, scales):
     scaled = way.scale_genes(lognorm, match)
     components = way.project(scaled)
     np.testing.assert_allclose(components.mean(axis=0), 0, atol=0.05)
-    np.testing.assert_allclose(way.residual(scaled, components).mean(0), 0, atol=0.05)
+    np.testing.assert_allclose(
+        way.compute_residual(scaled, components).mean(0), 0, atol=0.05
+    )
 
 
 def test_counts_that_were_not_normalised_before_their_logarithms_stay_so(counts):

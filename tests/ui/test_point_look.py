@@ -11,11 +11,11 @@ def test_a_layer_and_the_session_have_one_look():
     look = Session().look
     follower = PointLook(look)
     first, second = (Points(np.zeros((4, 2)), opacity=0.9) for _ in range(2))
-    follower.follow(first)
+    follower.follow_layer(first)
     first.opacity, first.blending, first.symbol = 0.25, "additive", "star"
     assert (look.point_opacity, look.point_blending) == (0.25, "additive")
     assert look.point_symbol == "star"
-    follower.follow(second)  # of the next map
+    follower.follow_layer(second)  # of the next map
     assert (second.opacity, str(second.blending)) == (0.25, "additive")
     assert {one.value for one in second.symbol} == {"star"}
     first.opacity = 1.0  # a former layer is a person's own

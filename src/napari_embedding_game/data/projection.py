@@ -70,7 +70,7 @@ class Projection:
         """Return the principal components of scaled genes, (n, C)."""
         return np.asarray(scaled @ self.loadings - self.offset, np.float32)
 
-    def residual(
+    def compute_residual(
         self, scaled: NDArray[np.float32], components: NDArray[np.float32]
     ) -> NDArray[np.float32]:
         """Return scaled genes minus the values that components explain, (n, G)."""

@@ -36,12 +36,12 @@ def compute_cell_quality(X: Any, names: Sequence[str]) -> pd.DataFrame:
     the last if no gene has a mitochondrial name.
     """
 
-    def sums(values: Any) -> FloatArray:
+    def sum_rows(values: Any) -> FloatArray:
         return np.asarray(values.sum(axis=1, dtype=np.float64)).ravel()
 
-    figures = {"total_counts": sums(X), "n_genes_by_counts": sums(X > 0)}
+    figures = {"total_counts": sum_rows(X), "n_genes_by_counts": sum_rows(X > 0)}
     if indices := [i for i, name in enumerate(names) if MITOCHONDRIAL.match(name)]:
-        part, counts = 100 * sums(X[:, indices]), figures["total_counts"]
+        part, counts = 100 * sum_rows(X[:, indices]), figures["total_counts"]
         share = np.divide(part, counts, out=np.zeros_like(part), where=counts > 0)
         figures["pct_counts_mt"] = share
     return pd.DataFrame(figures)

@@ -157,7 +157,8 @@ class _Process:
         """
         assert self._process.stdin is not None
         # Reading a file may take three quarters of the free memory.
-        most, (before, _) = 3 * memory.budget() // 2, self._measure_memory_and_seconds()
+        most = 3 * memory.find_byte_budget() // 2
+        before, _ = self._measure_memory_and_seconds()
         name, size = Path(path).name, _measure_unpacked_size(Path(path))
         most_here, patience, begun = math.inf, math.inf, 0.0
         with suppress(OSError):  # if the process has just ended, the listener says so

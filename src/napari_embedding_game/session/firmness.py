@@ -61,7 +61,7 @@ def make_firmness_job(
         return None
     (dataset, settings), labels = data, snapshot.labels
 
-    def find() -> Generator[Firmness, None, Firmness]:
+    def measure() -> Generator[Firmness, None, Firmness]:
         """Measure the cuts up to ``MAX_CLUSTERS``, releasing the lock between them."""
         from napari_embedding_game.core.inspect.firmness import (
             measure_cuts,
@@ -83,7 +83,7 @@ def make_firmness_job(
             cuts = (*cuts, cut)
             yield Firmness(merging, cuts)
 
-    return find
+    return measure
 
 
 def make_separation_job(
@@ -108,7 +108,7 @@ def make_separation_job(
     first, second = (clustering.rows_in_cluster(cluster) for cluster in clusters)
     others = np.setdiff1d(np.arange(len(dataset.obs)), np.concatenate([first, second]))
 
-    def find() -> Any:
+    def measure() -> Any:
         """Measure the separation, holding the lock of all computing."""
         from napari_embedding_game.core.inspect.separation import measure_separation
 
@@ -117,4 +117,4 @@ def make_separation_job(
                 dataset.X, first, second, others=others, metric=metric
             )
 
-    return find
+    return measure

@@ -268,17 +268,19 @@ class Hand:
         The present drag ends.
         """
 
-        def moved(position: tuple[float, ...]) -> tuple[float, ...]:
+        def transform_position(position: tuple[float, ...]) -> tuple[float, ...]:
             """Return one transformed position (e,)."""
             return tuple(transform(np.array([position]))[0].tolist())
 
         self._drag, was = None, self.forces
         if was:
             forces = HandForces(
-                springs=tuple(replace(s, place=moved(s.place)) for s in was.springs),
+                springs=tuple(
+                    replace(s, place=transform_position(s.place)) for s in was.springs
+                ),
                 holds=tuple(replace(h, places=transform(h.places)) for h in was.holds),
                 landmarks=tuple(
-                    replace(x, place=moved(x.place)) for x in was.landmarks
+                    replace(x, place=transform_position(x.place)) for x in was.landmarks
                 ),
             )
             self._set_forces(forces)

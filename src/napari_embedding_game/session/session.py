@@ -717,16 +717,16 @@ class Session:
         """
         before, chosen = self.to_saved_map(), (self.settings.value, replace(self.look))
         try:
-            self._restore(saved)
+            self._load_saved_map(saved)
         except Exception:
             if before is None:
                 self.load(None)
                 self._apply_settings(*chosen)
             else:
-                self._restore(before)
+                self._load_saved_map(before)
             raise
 
-    def _restore(self, saved: SavedMap) -> None:
+    def _load_saved_map(self, saved: SavedMap) -> None:
         """Load a saved map: data, settings, forces, clusters, timeline and selection.
 
         With a map the state is "stopped".  Emits ``restored``.

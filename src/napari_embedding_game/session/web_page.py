@@ -460,14 +460,14 @@ def _pack_page(page: Mapping[str, Any]) -> bytes:
     """
     arrays: list[bytes] = []
 
-    def put(array: NDArray[np.unsignedinteger]) -> dict[str, int]:
+    def store_array(array: NDArray[np.unsignedinteger]) -> dict[str, int]:
         """Keep an array, and return where it stands, in units of two bytes."""
         start = sum(map(len, arrays)) // 2
         kept = array.astype(array.dtype.newbyteorder("<")).tobytes()
         arrays.append(kept + bytes(len(kept) % 2))
         return {"start": start, "stop": start + len(arrays[-1]) // 2}
 
-    text = json.dumps(page, default=put).encode()
+    text = json.dumps(page, default=store_array).encode()
     whole = b"".join([len(text).to_bytes(4, "little"), text, *arrays])
     return gzip.compress(whole, 9, mtime=0)
 

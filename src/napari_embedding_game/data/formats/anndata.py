@@ -478,7 +478,7 @@ def _read_unless_large(source: _Source, part: str, item: Any) -> Any:
     """
     if (
         store.is_stored(item)
-        and store.count_declared_bytes(item) > memory.budget() // 2
+        and store.count_declared_bytes(item) > memory.find_byte_budget() // 2
     ):
         return None
     return _read_and_hash(source, item, part)

@@ -375,14 +375,14 @@ def _stack_images(
         limits = {"": (0.0, 255.0 if dtype == np.uint8 else 1.0)}
     shape = (*size, 3) if is_rgb else size
 
-    def plane(inspection: _Inspection, key: str) -> NDArray[Any]:
+    def load_plane(inspection: _Inspection, key: str) -> NDArray[Any]:
         if is_rgb:
             pixels = _read_pixels(inspection.pair.images[0])[..., :3]
         else:
             pixels = _read_channels(inspection.pair, inspection.shape)[key]
         return _pad_to_shape(pixels, shape).astype(dtype)
 
-    later = delayed(plane)
+    later = delayed(load_plane)
     channels = {
         key: da.stack(
             [da.from_delayed(later(k, key), shape, dtype) for k in inspections]

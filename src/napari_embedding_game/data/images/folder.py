@@ -221,13 +221,13 @@ def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], lis
     # If each channel has its own labels, each channel is an image of its own.
     key = "by_file" if labels["by_field"].duplicated().any() else "by_field"
 
-    def names(some: pd.DataFrame) -> list[str]:
+    def list_names(some: pd.DataFrame) -> list[str]:
         return [str(path.relative_to(folder)) for path in some["path"]]
 
     for _, group in labels[labels[key].duplicated(keep=False)].groupby(key, sort=False):
         raise DataError(
-            f"{len(group)} labels files belong to one image: {list_text(names(group))}"
-            "; leave one of them in the folder."
+            f"{len(group)} labels files belong to one image: "
+            f"{list_text(list_names(group))}; leave one of them in the folder."
         )
     label_paths = dict(zip(labels[key], labels["path"], strict=True))
     has_labels = images[key].isin(label_paths)
@@ -239,7 +239,7 @@ def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], lis
         (labels[~labels[key].isin(images[key])], "labels file", "no image"),
         (images[is_twice], "image", "another image of that name beside it"),
     ):
-        if alone := names(lost):
+        if alone := list_names(lost):
             of_all = count_text(len(alone), what)
             notes.append(f"Left out, with {lack}: {of_all} ({list_text(alone)}).")
     groups = images[has_labels & ~is_twice].groupby(key, sort=False)

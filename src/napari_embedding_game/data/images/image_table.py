@@ -80,7 +80,7 @@ def _join_table(
             "joined: one row for each image is needed."
         )
 
-    def title(text: str) -> str:
+    def make_title(text: str) -> str:
         if text.lower() in PLATE_COLUMNS:
             return text.lower()
         is_taken = text.lower() in _RESERVED or text in columns
@@ -88,7 +88,7 @@ def _join_table(
 
     added = frame.drop(columns=used).dropna(axis="columns", how="all").astype(object)
     added = added.iloc[rows].set_axis(rows.index).reindex(columns.index)
-    added = added.rename(columns=title)
+    added = added.rename(columns=make_title)
     added = added.loc[:, ~added.columns.duplicated()]
     # Entries of a person's table override the names of files.
     new = [one for one in added if one not in columns]

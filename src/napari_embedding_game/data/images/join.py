@@ -368,12 +368,12 @@ def _shift_frames_to_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
     more of them then match a key, or as many in frames with fewer keys.
     """
 
-    def fit(some: pd.DataFrame) -> tuple[int, int]:
+    def count_matches(some: pd.DataFrame) -> tuple[int, int]:
         n_keys = keys["frame"].isin(some["frame"]).sum()
         return len(some.merge(keys)), -int(n_keys)
 
     shifted = rows.assign(frame=rows["frame"] - 1)
-    return rows if (rows["frame"] == 0).any() else max(rows, shifted, key=fit)
+    return rows if (rows["frame"] == 0).any() else max(rows, shifted, key=count_matches)
 
 
 def _is_table_of_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:

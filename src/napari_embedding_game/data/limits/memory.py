@@ -13,22 +13,22 @@ from napari_embedding_game.data.errors import DataError
 _BLOCK = 1 << 20  # bytes read at a time
 
 
-def budget() -> int:
+def find_byte_budget() -> int:
     """Return the bytes that one part of a file may take: half of the free memory."""
     return int(psutil.virtual_memory().available) // 2
 
 
 def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
-    """Raise DataError if `n_bytes` exceed the :func:`budget`.
+    """Raise DataError if `n_bytes` exceed the :func:`find_byte_budget`.
 
     `where` names the file, `what` the part of the file: "its table", "X".
     """
-    if n_bytes <= budget():
+    if n_bytes <= find_byte_budget():
         return
     raise DataError(
         f"{where} says that {what} would take {format_size(n_bytes)}, and this "
-        f"computer has {format_size(2 * budget())} of memory free: embed a smaller "
-        "part, or check where the file comes from."
+        f"computer has {format_size(2 * find_byte_budget())} of memory free: embed a "
+        "smaller part, or check where the file comes from."
     )
 
 
@@ -36,9 +36,9 @@ def read_unpacked(path: Path, memory_factor: int = 1) -> bytes:
     """Return the content of a file, of a .gz file its unpacked content.
 
     ``memory_factor``: bytes of memory that each byte of the content will take. Raises
-    DataError if these exceed the :func:`budget`; reading stops there.
+    DataError if these exceed the :func:`find_byte_budget`; reading stops there.
     """
-    most, content = budget() // memory_factor, io.BytesIO()
+    most, content = find_byte_budget() // memory_factor, io.BytesIO()
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rb") as file:
         while content.write(file.read(_BLOCK)):

@@ -218,7 +218,7 @@ def _is_compressed(message: pa.ipc.Message) -> bool:
     """
     content = message.metadata.to_pybytes()
 
-    def follow(place: int) -> int:
+    def follow_offset(place: int) -> int:
         """Return the place that the offset at a place leads to."""
         return place + int(struct.unpack_from("<I", content, place)[0])
 
@@ -233,9 +233,9 @@ def _is_compressed(message: pa.ipc.Message) -> bool:
     try:
         if message.type not in ("record batch", "dictionary"):
             return False
-        batch = follow(find_field(follow(0), 2))
+        batch = follow_offset(find_field(follow_offset(0), 2))
         if message.type == "dictionary":
-            batch = follow(find_field(batch, 1))
+            batch = follow_offset(find_field(batch, 1))
         return find_field(batch, 3) > 0
     except struct.error as error:
         raise ValueError("a table in it is damaged") from error

@@ -420,7 +420,7 @@ def _score_likeness(
     order = np.random.default_rng(0).permutation(n)
     for part in np.array_split(order, -(-n // MAX_ROWS)):
         scaled = projection.scale_genes(lognorm[part], match)
-        residual = projection.residual(scaled, projection.project(scaled))
+        residual = projection.compute_residual(scaled, projection.project(scaled))
         depth = _count_detected_genes(lognorm[part], match.index_of_each[both])
         likeness[part] = scores(scaled[:, both], residual[:, both], depth)
     return likeness

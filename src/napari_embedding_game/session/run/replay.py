@@ -84,21 +84,23 @@ def iter_replay_frames(
     """
     from napari_embedding_game.core.dynamics.play import play
 
-    def begin(settings: Settings, until_next: Callable[[int], int]) -> Any:
+    def begin_game(settings: Settings, until_next: Callable[[int], int]) -> Any:
         """Begin a game; its frames end at ``every`` iterations, and before steering."""
 
-        def frame(done: int) -> int:
+        def count_iterations(done: int) -> int:
             """Return the iterations of the next frame; 0 for no limit."""
             return min((n for n in (every or 0, until_next(done)) if n), default=0)
 
         warm = record.warm_start
-        return play(edges, layout, settings, frame_iterations=frame, warm_start=warm)
+        return play(
+            edges, layout, settings, frame_iterations=count_iterations, warm_start=warm
+        )
 
     script = {each.iteration: Steer(settings=each.settings) for each in record.steered}
     for each in record.forced:
         steer = script.get(each.iteration, Steer())
         script[each.iteration] = replace(steer, forces=each.forces)
-    run = Run(begin, record.settings, script=script, stop_at=record.n_iter)
+    run = Run(begin_game, record.settings, script=script, stop_at=record.n_iter)
     try:
         while True:
             with COMPUTING:

@@ -637,7 +637,7 @@ class MapLayers:
         picture = MapPicture(self._viewer, layer, self._points_colored)
         self._pictures[POINTS_NAME] = picture
         layer.events.data.connect(self._on_points_edited)
-        self._point_look.follow(layer)
+        self._point_look.follow_layer(layer)
         self._layer_list.append(layer)
         self._add_landmarks_layer(n_landmarks)
         self._layer_list.selection.active = layer

@@ -32,7 +32,7 @@ class PointLook:
         signals = (getattr(look.events, field) for field in FIELDS.values())
         self._of_look.connect(self._write_to_layer, *signals)
 
-    def follow(self, layer: Points) -> None:
+    def follow_layer(self, layer: Points) -> None:
         """Give a layer the look of the session, and follow this layer from now on."""
         self._of_layer.close()
         self._layer = layer
