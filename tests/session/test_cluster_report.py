@@ -6,9 +6,9 @@ import pytest
 
 from napari_embedding_game.core.snapshot import MISPLACED_STRETCH
 from napari_embedding_game.session.cluster_report import (
-    compose_by_level,
     describe_points,
     is_continuous,
+    make_composition_table,
     rank_differing_columns,
     to_levels,
 )
@@ -56,7 +56,7 @@ def test_ranges_of_numbers_are_told_apart(values, levels):
 
 def test_many_levels_are_summed_up_and_missing_is_named():
     values = pd.Series([f"k{i % 12}" for i in range(48)] + [None] * 8)
-    parts = compose_by_level(values, np.arange(56))
+    parts = make_composition_table(values, np.arange(56))
     assert len(parts) == 8
     assert parts["level"].iloc[0] == "(missing)"
     assert parts["level"].iloc[-1] == "other (6 more)"

@@ -7,7 +7,7 @@ from napari_embedding_game.session.shares import (
     Conditions,
     list_conditions_by_samples,
     list_levels,
-    with_changes,
+    with_change_column,
 )
 from worlds import rows
 
@@ -45,7 +45,7 @@ def test_changes_are_a_column_that_says_what_was_compared():
     sides = conditions.find_sides(dataset)
     np.testing.assert_array_equal(sides == 0, dataset.obs["arm"] == "drug")
     values = np.full(120, np.nan, np.float32)
-    changed, name = with_changes(dataset, conditions, values)
-    changed, again = with_changes(changed, conditions, values)
+    changed, name = with_change_column(dataset, conditions, values)
+    changed, again = with_change_column(changed, conditions, values)
     assert name == again == "Change drug / placebo"
     assert changed.added[name].label == "arm: drug against placebo"

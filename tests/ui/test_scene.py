@@ -319,7 +319,7 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     names = spatial.dock.map_names
     before = spatial.session.snapshot.embedding
     begun = names.label_positions_and_opacities(spatial.layers.projection())[0][0]
-    assert names.handle_at(begun) is not None
+    assert names.make_name_handle(begun) is not None
     by = np.array([60, -40])
     spatial.session.pace = UNPACED
     spatial.seen.press([spatial.place(begun + share * by) for share in (0, 0.5, 1)])

@@ -374,7 +374,7 @@ def name_of(seen):
     """Return a pixel at which the first name can be taken."""
     (at,) = seen.pixels(seen.dock.map_names.names.positions[0])
     pixels = (at - QPoint(0, up) for up in range(0, 200, 2))
-    taken = seen.dock.map_names.handle_at
+    taken = seen.dock.map_names.make_name_handle
     return next(p for p in pixels if taken(*ends(p)) is not None)
 
 

@@ -96,4 +96,4 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
     )
     is_read = (strengths == 1) & (names.panels == 1)
     assert is_read.any()  # and taken in each panel
-    assert all(dock.map_names.handle_at(pixel) for pixel in pixels[is_read])
+    assert all(dock.map_names.make_name_handle(pixel) for pixel in pixels[is_read])

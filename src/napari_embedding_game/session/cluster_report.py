@@ -45,7 +45,7 @@ class ClusterReport:
     """Number of points that are unlike all others in the data."""
     column: str
     composition: pd.DataFrame
-    """The table of :func:`compose_by_level`; empty without a column."""
+    """The table of :func:`make_composition_table`; empty without a column."""
     sampled: NDArray[np.intp]
     """Rows sampled from the selection, for pictures and texts."""
     contrasts: pd.Series
@@ -72,7 +72,7 @@ def describe_points(
     rng = np.random.default_rng(0)
     composed, contrasted = pd.DataFrame(), pd.Series(dtype=float)
     if column in dataset.obs and len(rows):
-        composed = compose_by_level(dataset.obs[column], rows)
+        composed = make_composition_table(dataset.obs[column], rows)
     if dataset.has_measures:
         contrasted = rank_differing_columns(dataset, points)
     return ClusterReport(
@@ -113,7 +113,7 @@ def rank_differing_columns(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Se
     return d.iloc[np.argsort(-d.abs().to_numpy(), kind="stable")[:MAX_COLUMNS]]
 
 
-def compose_by_level(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
+def make_composition_table(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
     """Return a table of the levels of a column among some rows.
 
     The most frequent level is first, but measurements are binned into quarters of the

@@ -169,7 +169,7 @@ def make_map_change_job(
     return find_changes
 
 
-def with_changes(
+def with_change_column(
     dataset: Dataset, conditions: Conditions, values: NDArray[np.floating]
 ) -> tuple[Dataset, str]:
     """Return the dataset with a column of changes (n,), and the column's name."""

@@ -48,9 +48,9 @@ from napari_embedding_game.data.palette import level_colors, to_hex_colors
 from napari_embedding_game.session.quality import DOUBTFUL
 from napari_embedding_game.session.web_page_genes import (
     N_VARIABLE,
+    encode_first_genes,
     find_flagged,
     rank_genes_by_variation,
-    store_genes,
 )
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def _encode_genes(
         order = (
             rank_genes_by_variation(expression, [*leading], is_flagged) if names else []
         )
-    stored = store_genes(expression, order, budget, N_VARIABLE)
+    stored = encode_first_genes(expression, order, budget, N_VARIABLE)
     all_names = np.array(names, dtype=object)
     return {
         "markers": {group: all_names[one].tolist() for group, one in markers.items()},

@@ -70,7 +70,7 @@ def rank_genes_by_variation(
     return list(dict.fromkeys([*leading, *varying]))
 
 
-def store_genes(
+def encode_first_genes(
     expression: Expression, order: Sequence[int], n_bytes: int, n_wanted: int
 ) -> StoredGenes:
     """Return the first genes of ``order`` whose compressed values take ``n_bytes``.
@@ -83,19 +83,19 @@ def store_genes(
     """
     n_rows, n_wanted = expression.n_rows, min(n_wanted, len(order))
     for n_steps in STEPS:
-        stored = _store_genes(expression, order, n_bytes, n_steps, n_rows)
+        stored = _encode_first_genes(expression, order, n_bytes, n_steps, n_rows)
         if len(stored.indices) == len(order):
             return stored
     if len(stored.indices) >= n_wanted:
         return stored
     some = [*order[: n_wanted : max(1, n_wanted // _PROBED)]]
-    whole = _store_genes(expression, some, math.inf, STEPS[1], n_rows)
+    whole = _encode_first_genes(expression, some, math.inf, STEPS[1], n_rows)
     share = n_bytes / (whole.n_bytes / len(some) * n_wanted)
     n_kept = min(n_rows, max(_MIN_ROWS, int(_SPARE * share * n_rows)))
-    return _store_genes(expression, order, n_bytes, STEPS[1], n_kept)
+    return _encode_first_genes(expression, order, n_bytes, STEPS[1], n_kept)
 
 
-def _store_genes(
+def _encode_first_genes(
     expression: Expression,
     order: Sequence[int],
     n_bytes: float,

@@ -208,7 +208,7 @@ class GameDock(MapWidget):
         self.map_names = MapNames(overlay)
         MapNames(overlay, is_in_tissue=True)
         add_caption_painters(overlay)
-        self.mouse = MapMouse(overlay, self.map_names.handle_at)
+        self.mouse = MapMouse(overlay, self.map_names.make_name_handle)
         self.objects_view = ObjectsView(overlay, workspace.linked_layers)
         actions = {
             "lasso": partial(self.mouse.toggle_tool, "lasso"),

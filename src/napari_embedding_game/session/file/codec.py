@@ -197,7 +197,9 @@ def _read_table(content: NDArray[np.uint8]) -> pd.DataFrame:
         raise ValueError("a table in it is compressed")
     with pa.ipc.open_stream(stream) as reader:
         for column in reader.schema:
-            if not _is_plain(column.type) and not pa.types.is_null(column.type):
+            if not _takes_bytes_per_value(column.type) and not pa.types.is_null(
+                column.type
+            ):
                 raise ValueError(f"a table in it has a column of {column.type}")
         table = reader.read_all()
     # A table without columns has rows, but no value that takes memory.
@@ -241,20 +243,22 @@ def _is_compressed(message: pa.ipc.Message) -> bool:
         raise ValueError("a table in it is damaged") from error
 
 
-def _is_plain(kind: pa.DataType) -> bool:
+def _takes_bytes_per_value(kind: pa.DataType) -> bool:
     """Return whether an Arrow type stores bytes for each of its values.
 
     Lists, structs and dictionaries do if their parts do.
     """
     of = pa.types
     if of.is_dictionary(kind):
-        return _is_plain(kind.value_type)
+        return _takes_bytes_per_value(kind.value_type)
     if isinstance(kind, pa.BaseExtensionType):  # as pandas has of intervals and periods
-        return _is_plain(kind.storage_type)
+        return _takes_bytes_per_value(kind.storage_type)
     if of.is_struct(kind):
-        return kind.num_fields > 0 and all(_is_plain(part.type) for part in kind)
+        return kind.num_fields > 0 and all(
+            _takes_bytes_per_value(part.type) for part in kind
+        )
     if of.is_list(kind) or of.is_large_list(kind):
-        return _is_plain(kind.value_type)
+        return _takes_bytes_per_value(kind.value_type)
     if of.is_fixed_size_binary(kind):
         return bool(kind.byte_width > 0)
     checks = (
@@ -301,7 +305,7 @@ def _to_feather_column(column: pd.Series) -> pd.Series:
         kind = pa.array(column).type
         if pa.types.is_null(kind):  # these take no bytes, so that none would be read
             return column.astype(float)
-        if not _is_plain(kind):
+        if not _takes_bytes_per_value(kind):
             return column.astype(object).map(str, na_action="ignore")
     except (pa.ArrowException, OverflowError):  # of several types, or beyond 64 bits
         return column.astype(object).map(str, na_action="ignore")

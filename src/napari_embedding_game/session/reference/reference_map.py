@@ -103,7 +103,8 @@ def to_reference_map(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     noted = adata.uns[KEY]
     parameters = {k: restore_parameter(v) for k, v in noted["parameters"].items()}
     space, notes = _find_searched_space(adata, parameters, noted, name)
-    dataset, symbols = _read_cells(adata, name, space), _find_symbols_by_gene_id(adata)
+    dataset = _make_dataset_by_gene_ids(adata, name, space)
+    symbols = _find_symbols_by_gene_id(adata)
     embedding = np.asarray(adata.obsm[obsm_key], np.float32)
     on_map = np.asarray(np.isfinite(embedding).all(axis=1))[dataset.kept]
     if not on_map.all():
@@ -123,7 +124,9 @@ def to_reference_map(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     return ReferenceMap(name, dataset, fitted, projection, symbols, notes, path)
 
 
-def _read_cells(adata: AnnData, name: str, space: str | None = None) -> Dataset:
+def _make_dataset_by_gene_ids(
+    adata: AnnData, name: str, space: str | None = None
+) -> Dataset:
     """Return the dataset of an AnnData in a space, its genes by identifier.
 
     ``space``: None for the default. Rows with missing values are left out.
@@ -207,7 +210,7 @@ def _make_reference_of_other_program(
             "tl.embedding_game, `fit`, or in the window, and save it as .h5ad."
         )
     basis = "X_umap" if "X_umap" in bases else bases[0]
-    dataset = _read_cells(adata, name)
+    dataset = _make_dataset_by_gene_ids(adata, name)
     positions = np.asarray(adata.obsm[basis], float)[dataset.kept]
     is_there = np.isfinite(positions).all(axis=1)
     dataset, positions = (
@@ -288,7 +291,7 @@ def _find_projection(adata: AnnData, space: str, name: str) -> Projection | None
     """
     if space in ("X", RAW):
         return _make_identity_projection(
-            _read_cells(adata, name, space), read_log_base(adata)
+            _make_dataset_by_gene_ids(adata, name, space), read_log_base(adata)
         )
     is_pca = space in ("obsm['X_pca']", "obsm['X_pca_harmony']")
     if is_pca and "PCs" in adata.varm and "X_pca" in adata.obsm:

@@ -129,7 +129,7 @@ class MapLayers:
         also in its scale bar.
         """
         self._unit_connections.close()
-        for layer in self._other_layers():
+        for layer in self._list_other_layers():
             self._unit_connections.connect(self._update_units, layer.events.units)
         self._update_units()
 
@@ -146,7 +146,7 @@ class MapLayers:
         Axes that the other layers lack have the unit of their last axis.  None where
         there are no other layers, or they have no units in common.
         """
-        others = self._other_layers()
+        others = self._list_other_layers()
         units = self._layer_list.get_extent(others).units if others else None
         if units is None:
             return None
@@ -372,9 +372,9 @@ class MapLayers:
         layer, projection = self.points, self.projection()
         if layer is None or projection is None:
             return False
-        here = [pixel, pixel - self.grid_offset()]
+        here = [pixel, pixel - self.find_grid_offset()]
         is_in_canvas_box = projection.contains(np.array(here)).any()
-        is_beside = any(other.visible for other in self._other_layers())
+        is_beside = any(other.visible for other in self._list_other_layers())
         if not (is_in_canvas_box and is_beside) or self._viewer.canvas.grid.enabled:
             return bool(is_in_canvas_box)
         margin = GAP / 2 * self.frame.side
@@ -400,7 +400,7 @@ class MapLayers:
         if (reach <= then / 2 + 1).all() and (reach > now / 2).any():
             self._viewer.scene.camera.zoom *= float((now / then).min())
 
-    def grid_offset(self) -> NDArray[np.float64]:
+    def find_grid_offset(self) -> NDArray[np.float64]:
         """Return the shift in pixels (x, y) of the compared map in napari's grid.
 
         It is 0 without a grid or without a compared map.
@@ -444,7 +444,9 @@ class MapLayers:
         and may be meant for the map itself.  False also for layers of the map and for
         layers of one axis.
         """
-        if layer.ndim < 2 or not any(layer is other for other in self._other_layers()):
+        if layer.ndim < 2 or not any(
+            layer is other for other in self._list_other_layers()
+        ):
             return False
         if isinstance(layer, Labels):
             pixels = finest_pixels(layer)  # pixels that are no array come from a file
@@ -468,7 +470,7 @@ class MapLayers:
         # A layer that was empty when added may have been painted on the map itself.
         beside = [
             layer
-            for layer in self._other_layers()
+            for layer in self._list_other_layers()
             if isinstance(layer, Image | Labels) or layer in self._beside
         ]
         is_shown = self._visibility[1]
@@ -596,7 +598,7 @@ class MapLayers:
         dims = self._viewer.dims
         return [
             np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
-            for layer in (self._other_layers() if layers is None else layers)
+            for layer in (self._list_other_layers() if layers is None else layers)
             if layer.ndim > 1
         ]
 
@@ -605,7 +607,7 @@ class MapLayers:
         points = map(self.find_points_layer, (POINTS_NAME, COMPARED, REFERENCE))
         return [layer for layer in (*points, self.landmarks) if layer is not None]
 
-    def _other_layers(self) -> list[Layer]:
+    def _list_other_layers(self) -> list[Layer]:
         """Return the layers that do not belong to the map."""
         own = self._list_map_layers()
         return [x for x in self._layer_list if not any(x is layer for layer in own)]

@@ -39,7 +39,7 @@ class MapMouse(QObject):
     """Selects clusters, objects and points, and drags handles.
 
     Lasso and brush are lines of pixels, also on a map in space, which cannot be turned
-    meanwhile.  ``name_at`` returns the handle of the name at a pixel, or None.
+    meanwhile.  ``make_name_handle`` returns the handle of the name at a pixel, or None.
     """
 
     selection_picked = Signal()
@@ -48,10 +48,10 @@ class MapMouse(QObject):
     """The :data:`Tool` that is now active."""
 
     def __init__(
-        self, overlay: MapOverlay, name_at: Callable[[Pixel], Handle | None]
+        self, overlay: MapOverlay, make_name_handle: Callable[[Pixel], Handle | None]
     ) -> None:
         super().__init__(overlay.dock)
-        self._overlay, self._name_at = overlay, name_at
+        self._overlay, self._make_name_handle = overlay, make_name_handle
         self._scene, self._session = (scene := overlay.scene), scene.session
         self._viewer = viewer = scene.viewer
         self._layers, self._linked = scene.map_layers, scene.workspace.linked_layers
@@ -282,7 +282,7 @@ class MapMouse(QObject):
         row = self._find_point_row(_event_pixel(event))
         row = self._find_object_or_track_row(event) if row is None else row
         found = [] if row is None else tracks.find_tracks_of_rows([row])
-        if not len(found) or self._name_at(_event_pixel(event)) is not None:
+        if not len(found) or self._make_name_handle(_event_pixel(event)) is not None:
             return
         camera = self._viewer.scene.camera
         camera.center, camera.zoom = self._camera_at_press
@@ -303,7 +303,7 @@ class MapMouse(QObject):
         if session.view.positions is None:
             return
         # The nearest landmark would not tell: its points may be in several clusters.
-        row, name = self._find_point_row(pixel), self._name_at(pixel)
+        row, name = self._find_point_row(pixel), self._make_name_handle(pixel)
         cluster = None if row is None else int(clusters.labels[row])
         if name is not None:  # a name may lie on points of another cluster
             cluster = name.cluster
@@ -412,7 +412,7 @@ class MapMouse(QObject):
         """
         found = []
         for layers, seen in self._scene.list_placed_points():
-            projection, offset = layers.projection(), layers.grid_offset()
+            projection, offset = layers.projection(), layers.find_grid_offset()
             assert projection is not None
             pixels = projection.to_pixels(seen)
             pixels[~projection.contains(pixels)] = np.nan
@@ -452,7 +452,7 @@ class MapMouse(QObject):
             canvas.setCursor(Qt.CursorShape.ArrowCursor if shape is None else shape)
 
     def _handle_at(self, pixel: Pixel) -> Handle | None:
-        return self._make_landmark_handle(pixel) or self._name_at(pixel)
+        return self._make_landmark_handle(pixel) or self._make_name_handle(pixel)
 
     def _make_landmark_handle(self, pixel: Pixel) -> Handle | None:
         """Return a handle of the landmark at a pixel, or None.

@@ -161,10 +161,10 @@ class MapNames(QObject):
         across[:] = np.where(
             is_near, np.clip(across, x + half_sizes, x + width - half_sizes), across
         )
-        pixels[names.panels > 0] += self._layers.grid_offset()
+        pixels[names.panels > 0] += self._layers.find_grid_offset()
         return pixels, opacities
 
-    def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:
+    def make_name_handle(self, pixel: NDArray[np.floating]) -> Handle | None:
         """Return a handle of the cluster whose name is at a pixel (x, y), or None.
 
         In a running game the handle drags the cluster.  Else it drags the name, and a

@@ -202,7 +202,7 @@ class MapOverlay(QWidget):
             projection = layers.projection() if is_active else None
             if projection is not None:
                 box = QRectF(*projection.canvas_box)
-                self.grid_offset = QPointF(*layers.grid_offset())
+                self.grid_offset = QPointF(*layers.find_grid_offset())
                 painter.save()
                 painter.setClipRect(box.united(box.translated(self.grid_offset)))
                 paint(painter, projection)

@@ -50,7 +50,7 @@ def find_row_at_pixel(
     uses_point_sizes : bool
         Whether points have the sizes of the layer, rather than ``reach_pixels`` alone.
     """
-    projection, offset, first = layers.projection(), layers.grid_offset(), 0
+    projection, offset, first = layers.projection(), layers.find_grid_offset(), 0
     if projection is None:
         return None
     if uses_point_sizes and offset.any():  # two maps: each has a box in napari's grid

@@ -30,22 +30,22 @@ class PointLook:
         self._layer: Points | None = None
         self._of_layer, self._of_look = Connections(), Connections()
         signals = (getattr(look.events, field) for field in FIELDS.values())
-        self._of_look.connect(self._write_to_layer, *signals)
+        self._of_look.connect(self._write_look_to_layer, *signals)
 
     def follow_layer(self, layer: Points) -> None:
         """Give a layer the look of the session, and follow this layer from now on."""
         self._of_layer.close()
         self._layer = layer
-        self._write_to_layer()
+        self._write_look_to_layer()
         signals = (getattr(layer.events, name) for name in FIELDS)
-        self._of_layer.connect(self._read_from_layer, *signals)
+        self._of_layer.connect(self._read_look_from_layer, *signals)
 
     def close(self) -> None:
         """Follow neither the layer nor the look any more."""
         self._of_layer.close()
         self._of_look.close()
 
-    def _write_to_layer(self, *event: object) -> None:
+    def _write_look_to_layer(self, *event: object) -> None:
         """Set the properties of the layer that differ from the look.
 
         A value of a session file that napari does not know is left out.
@@ -59,7 +59,7 @@ class PointLook:
                 with suppress(ValueError):
                     setattr(layer, name, value)
 
-    def _read_from_layer(self, event: object = None) -> None:
+    def _read_look_from_layer(self, event: object = None) -> None:
         """Set the fields of the look that differ from the layer.
 
         Points of several symbols have no common symbol: the field stays.

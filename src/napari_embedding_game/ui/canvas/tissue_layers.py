@@ -131,7 +131,7 @@ class TissueLayers:
             with layers.batched_update():  # napari cleans up only once
                 for layer in filter(layers.__contains__, ours):
                     layers.remove(layer)
-        if ours and not self._other_layers():
+        if ours and not self._list_other_layers():
             self._set_map_units("pixel")  # those of a map alone mean nothing
         if self._has_shown_bar:
             self._viewer.canvas.overlays.scale_bar.visible = False
@@ -147,7 +147,7 @@ class TissueLayers:
             self.frame.step_matrix[axes], self.frame.origin[axes]
         )
 
-    def grid_offset(self) -> NDArray[np.float64]:
+    def find_grid_offset(self) -> NDArray[np.float64]:
         """Return (0, 0): the tissue is one picture in napari's grid, too."""
         return np.zeros(2)
 
@@ -236,7 +236,7 @@ class TissueLayers:
         """
         layers, units = self._viewer.layers, NAPARI_UNITS[unit]
         layer = make_points_layer(world, TISSUE_NAME)
-        others = self._other_layers()
+        others = self._list_other_layers()
         shared = layers.get_extent(others).units if others else None
         layer.units = (units,) * layer.ndim if shared is None else shared[-layer.ndim :]
         if shared is None:
@@ -251,7 +251,7 @@ class TissueLayers:
         if unit == "µm" and shared is None and not bar.visible:
             bar.visible = self._has_shown_bar = True
 
-    def _other_layers(self) -> list[Layer]:
+    def _list_other_layers(self) -> list[Layer]:
         """Return the layers that belong neither to the map nor to the tissue."""
         return [x for x in self._viewer.layers if MAP_KEY not in x.metadata]
 
@@ -283,7 +283,7 @@ class TissueLayers:
         layers.selection.active = active
 
     def _on_points_edited(self, event: Any) -> None:
-        """Let go of points whose number a person has changed."""
+        """Release the points layer after a person has added or deleted points."""
         layout = self._layout
         if layout is not None and len(event.source.data) != len(layout.positions):
             self._release_points()
@@ -296,7 +296,7 @@ class TissueLayers:
             self._release_points()
 
     def _release_points(self) -> None:
-        """Leave the points to napari, remove the pictures, and say so."""
+        """Leave the points layer to napari, remove the pictures, and report that."""
         picture, self._picture = self._picture, None
         if picture is not None:
             picture.close()

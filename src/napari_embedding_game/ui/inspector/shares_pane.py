@@ -32,7 +32,7 @@ from napari_embedding_game.session.shares import (
     list_levels,
     make_map_change_job,
     make_share_job,
-    with_changes,
+    with_change_column,
 )
 from napari_embedding_game.ui.inspector.expression_pane import WAITING, PlotGroups
 from napari_embedding_game.ui.inspector.markers_pane import p_text
@@ -442,7 +442,9 @@ class SharesPane(PlotPane):
             )
         self._map_note = shown.conditions, note
         if changes.n_changed:
-            name = session.add_columns(with_changes, shown.conditions, changes.values)
+            name = session.add_columns(
+                with_change_column, shown.conditions, changes.values
+            )
             color_by_column(session, name)
         self._show_result()
 
