@@ -1345,7 +1345,7 @@ def _find_input_of_map(adata: AnnData, key: str) -> Any:
         if is_pairwise_space(of)
         else reference_map.find_space_of_map(adata, adata.uns[key])
     )
-    root = spaces.root_from_anndata(adata)
+    root = spaces.make_root_from_anndata(adata)
     chosen = spaces.choose_space(root, space or of, "The AnnData")
     return _to_matrix(spaces.get_space_item(root, chosen))
 
@@ -1358,7 +1358,7 @@ def _read_space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
     Raises InputError: the name is of a graph of neighbours.  Raises DataError: there is
     no such space.
     """
-    root = spaces.root_from_anndata(adata)
+    root = spaces.make_root_from_anndata(adata)
     space = spaces.choose_space(root, use_rep, "The AnnData")
     if is_pairwise_space(space):
         raise InputError(

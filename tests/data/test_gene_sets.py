@@ -12,7 +12,7 @@ from napari_embedding_game.data.gene_sets import (
     GeneSet,
     read_gene_sets,
     score_genes,
-    with_score,
+    with_score_column,
 )
 from worlds import rows
 
@@ -52,13 +52,13 @@ def test_the_scores_are_those_of_scanpy(dataset, counts):
 
 def test_a_score_is_a_column_of_its_own_name(dataset):
     values, _ = score_genes(dataset, SET)
-    scored, name = with_score(dataset, SET, values)
-    again, other = with_score(scored, SET, values)
+    scored, name = with_score_column(dataset, SET, values)
+    again, other = with_score_column(scored, SET, values)
     assert (name, other) == ("cytotoxic", "cytotoxic 2")
     np.testing.assert_array_equal(again.obs[name], values)
     part = again.subset(np.arange(N - 1) < 10)
     assert part.obs["cytotoxic"].tolist() == values[:10].tolist()
-    part, _ = with_score(part, GeneSet("a/b", ("g1", "g2")), values[:10])
+    part, _ = with_score_column(part, GeneSet("a/b", ("g1", "g2")), values[:10])
     assert part.added_columns == ["cytotoxic", "cytotoxic 2", "a_b"]
     assert "a_b" not in again.added
 

@@ -21,7 +21,7 @@ from napari_embedding_game.data.export.plots import (
     VolcanoPlot,
     clip_changes_to_axis,
     draw,
-    paint_order,
+    make_paint_order,
     project_to_plane,
     write_plot,
 )
@@ -102,7 +102,7 @@ def test_the_last_group_of_a_file_does_not_cover_the_others():
     _, rows = project_to_plane(places, np.eye(2, 3))
     assert 120 < rows[:150][rows[:150] < 150].size * 2 < 180
     assert sorted(rows) == list(range(300))
-    np.testing.assert_array_equal(rows, paint_order(300))
+    np.testing.assert_array_equal(rows, make_paint_order(300))
 
 
 def test_rows_without_a_level_are_not_those_called_missing(clusters):

@@ -29,7 +29,7 @@ from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_result
-from napari_embedding_game.data.gene_sets import GeneSet, score_genes, with_score
+from napari_embedding_game.data.gene_sets import GeneSet, score_genes, with_score_column
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loader import load
@@ -264,7 +264,9 @@ def child(desk, session):
 
 def scored(desk, session):
     genes = GeneSet("T cells", tuple(session.dataset.profile_names[:3]))
-    session.add_columns(with_score, genes, score_genes(session.dataset, genes)[0])
+    session.add_columns(
+        with_score_column, genes, score_genes(session.dataset, genes)[0]
+    )
 
 
 def neighbours(folder):

@@ -14,7 +14,7 @@ import worlds
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.gene_sets import GeneSet, score_genes, with_score
+from napari_embedding_game.data.gene_sets import GeneSet, score_genes, with_score_column
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
@@ -203,7 +203,9 @@ def made_columns(folder, cells):
     desk = of_file(folder / "cells.h5ad", space="X", recipe=RECIPE).play()
     session = desk.session
     chosen = GeneSet("a set", GENES)
-    session.add_columns(with_score, chosen, score_genes(session.dataset, chosen)[0])
+    session.add_columns(
+        with_score_column, chosen, score_genes(session.dataset, chosen)[0]
+    )
     kinds = session.dataset.obs["kind"].to_numpy()
     places = np.flatnonzero(session.dataset.kept)
     examples = {kind: tuple(places[kinds == kind][:4]) for kind in "ABC"}

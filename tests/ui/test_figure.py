@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.export import plots
-from napari_embedding_game.data.export.plots import draw, paint_order
+from napari_embedding_game.data.export.plots import draw, make_paint_order
 from napari_embedding_game.ui.style.coloring import MISSING
 
 
@@ -29,7 +29,7 @@ def saved(qtbot, dock, monkeypatch, tmp_path):
 
 def in_their_order(drawn):
     """Return what was drawn in an order of chance in that of the points."""
-    return drawn[np.argsort(paint_order(len(drawn)))]
+    return drawn[np.argsort(make_paint_order(len(drawn)))]
 
 
 def find_map_colors(axes):

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.raw_counts import look_like_counts
+from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.row_matrices import take_rows
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Expression:
         """Whether the profile holds raw counts of genes: as stated, else guessed."""
         if not self.is_expression or self.stated_kind is not None:
             return self.is_expression and self.stated_kind == "counts"
-        return look_like_counts(self.profile)
+        return are_counts(self.profile)
 
     @cached_property
     def kind(self) -> GeneKind:
@@ -137,7 +137,7 @@ def check_gene_kind(values: Any, kind: GeneKind | None, where: str) -> None:
 
 def guess_gene_kind(values: Any) -> GeneKind:
     """Return whether genes (n, G) seem to be counts, logarithms or other values."""
-    if look_like_counts(values):
+    if are_counts(values):
         return "counts"
     return "logarithms" if _is_probably_log1p(values) else "values"
 

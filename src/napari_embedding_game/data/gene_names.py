@@ -142,7 +142,7 @@ def _fold_case_and_version(names: pd.Series) -> pd.Series:
 
 
 def _find_indices_of_texts(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
-    """Return the label in `known` of each text in `asked`; -1 for a missing text.
+    """Return the position in the data of each text in `asked`; -1 for a missing text.
 
     The index of `known`, whose texts are unique, holds positions in the data.
     """

@@ -108,7 +108,7 @@ def score_genes(
     return adata.obs["score"].to_numpy(dtype=np.float64), match
 
 
-def with_score(
+def with_score_column(
     dataset: Dataset, gene_set: GeneSet, scores: NDArray[np.floating]
 ) -> tuple[Dataset, str]:
     """Return the dataset with a column of scores (n,), and the name of that column.

@@ -25,7 +25,7 @@ from napari_embedding_game.data.projection import (
     infer_target_sum,
     normalise_expression,
 )
-from napari_embedding_game.data.raw_counts import look_like_counts
+from napari_embedding_game.data.raw_counts import are_counts
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -55,7 +55,7 @@ def reconstruct_pca_projection(adata: AnnData, where: str) -> Projection:
     is_scaled = values.min() < 0
     base = read_log_base(adata)
     unit = to_natural_log(1.0, base)  # ln(1 + x) of 1 in the stored base
-    if not is_scaled and look_like_counts(values):
+    if not is_scaled and are_counts(values):
         values = normalise_expression(values, TARGET_SUM, "These cells")
     elif not is_scaled:
         values = to_natural_log(values, base)

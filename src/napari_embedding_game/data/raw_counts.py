@@ -22,10 +22,10 @@ def looks_like_counts(source: Any) -> bool:
     if getattr(source, "is_distances", False):
         return False
     X = getattr(source, "X", source)
-    return X is not None and X.shape[1] >= _MIN_GENES and look_like_counts(X)
+    return X is not None and X.shape[1] >= _MIN_GENES and are_counts(X)
 
 
-def look_like_counts(X: Any) -> bool:
+def are_counts(X: Any) -> bool:
     """Return whether values are whole numbers from 0, some above 1.
 
     `X` is a matrix of any width, of which some 2,000 evenly spaced rows are inspected,

@@ -154,7 +154,7 @@ def _find_nearest_centres_of_chunk(
     return labels.astype(np.int32), squared
 
 
-def _place_chunk(
+def _place_rows_of_chunk(
     rows: LazyRows,
     model: EmbeddingGame,
     has_rows: NDArray[np.bool_],
@@ -347,7 +347,7 @@ def write_placed_rows(
     positions = np.empty((n, model.embedding_.shape[1]), np.float32)
     landmarks = np.empty(n, np.int32)
     stretch, isolation = np.empty((2, n), np.float32)
-    work = partial(_place_chunk, rows, model, cluster_of >= 0)
+    work = partial(_place_rows_of_chunk, rows, model, cluster_of >= 0)
     for part, values in _iter_chunk_results(map_chunks, work, n):
         positions[part], landmarks[part], stretch[part], isolation[part] = values
     stretch[sampled], isolation[sampled] = model.stretch_, model.isolation_

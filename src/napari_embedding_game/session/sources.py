@@ -14,7 +14,7 @@ from napari_embedding_game.data.formats.anndata import (
     read_adata_in_stages,
     read_root_identity,
 )
-from napari_embedding_game.data.formats.spaces import root_from_anndata
+from napari_embedding_game.data.formats.spaces import make_root_from_anndata
 from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.images.experiment import (
     ExperimentImages,
@@ -185,7 +185,7 @@ class AnnDataSource(Source):
         """Hash the numbers in the AnnData."""
         yield Stage("Checking the numbers")
         return read_root_identity(
-            root_from_anndata(self.table.adata), self.name, known
+            make_root_from_anndata(self.table.adata), self.name, known
         ).row_hashes
 
 

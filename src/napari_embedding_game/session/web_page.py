@@ -39,7 +39,7 @@ from napari_embedding_game.data.columns import (
 )
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
-from napari_embedding_game.data.export.plots import paint_order
+from napari_embedding_game.data.export.plots import make_paint_order
 from napari_embedding_game.data.expression import Expression, GeneKind
 from napari_embedding_game.data.formats.anndata import read_expression
 from napari_embedding_game.data.formats.spaces import split_space
@@ -113,7 +113,7 @@ def write_web_page(
     is_drawn = np.asarray(np.isfinite(positions).all(axis=1))
     if not is_drawn.any():
         raise DataError(f'The map "{basis}" has no row with a position.')
-    rows = paint_order(len(positions))
+    rows = make_paint_order(len(positions))
     rows = rows[is_drawn[rows]]
     is_own_map = basis == f"X_{KEY}"
     data = _find_map_data(adata) if data is None and is_own_map else data

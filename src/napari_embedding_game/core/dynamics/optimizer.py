@@ -89,7 +89,7 @@ class Player:
             points.size,
             width,
             force,
-            root_mean_square(sums, force),
+            compute_root_mean_square(sums, force),
             (rate, 1.0 - momentum),
             None if velocity is None else velocity.view(-1).numpy(),
             points,
@@ -120,7 +120,9 @@ class Player:
         return self.velocity if momentum else None
 
 
-def root_mean_square(sums: NDArray[np.float64], gradient: NDArray[Any]) -> float:
+def compute_root_mean_square(
+    sums: NDArray[np.float64], gradient: NDArray[Any]
+) -> float:
     """Return the gradient's root mean square from its chunks' sums of squares.
 
     ``sums`` are added in order.  The result is at least the least normal number of the

@@ -234,7 +234,7 @@ def _sum_shifted_products(a, b):
 
 
 @njit(**_INLINED)
-def _spline_overlaps(t, one):
+def _compute_spline_overlaps(t, one):
     """Return the autocorrelation of spline weights, and half its derivative in ``t``.
 
     Each has four numbers, for nodes 0 to 3 apart.  ``t``, ``one``: as in
@@ -279,8 +279,8 @@ def _compute_self_potential_and_slopes(offsets, at, near, layers, zeros):
     lanes of zeros, one for each point from index ``at`` on.
     """
     one = near.dtype.type(1)
-    rows, of_rows = _spline_overlaps(load(offsets, (0, at), zeros), one)
-    columns, of_columns = _spline_overlaps(load(offsets, (2, at), zeros), one)
+    rows, of_rows = _compute_spline_overlaps(load(offsets, (0, at), zeros), one)
+    columns, of_columns = _compute_spline_overlaps(load(offsets, (2, at), zeros), one)
     value, g0, g1, g2 = zeros, zeros, zeros, zeros
     for a in range(WIDTH):
         potential, layer_slope, column_slope = zeros, zeros, zeros
@@ -288,7 +288,9 @@ def _compute_self_potential_and_slopes(offsets, at, near, layers, zeros):
             potential = _sum_near_row(columns, near, a, 0)
             column_slope = _sum_near_row(of_columns, near, a, 0)
         else:
-            depths, of_depths = _spline_overlaps(load(offsets, (1, at), zeros), one)
+            depths, of_depths = _compute_spline_overlaps(
+                load(offsets, (1, at), zeros), one
+            )
             for c in range(WIDTH):
                 row = _sum_near_row(columns, near, a, c)
                 potential = potential + depths[c] * row

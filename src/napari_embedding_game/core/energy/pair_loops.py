@@ -48,7 +48,7 @@ def count_chunks(n_points: int) -> int:
 
 
 def split_triangle_rows(n_points: int) -> NDArray[np.int64]:
-    """Return where chunks of rows begin that hold about as many pairs j < i each.
+    """Return the first row of each chunk; chunks have about equally many pairs j < i.
 
     The last of the 17 ascending row numbers is ``n_points``.
     """

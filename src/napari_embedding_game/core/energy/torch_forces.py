@@ -57,16 +57,16 @@ class TorchMesh:
         first = x.floor()
         with torch.enable_grad():
             t = (x - first).requires_grad_()
-            weights = _spline_weights(t, grid)
+            weights = _compute_spline_weights(t, grid)
             spread = torch.einsum("na,nc,nb->nacb", *weights)
-            nodes = _node_indices(first.long(), weights, grid)
+            nodes = _compute_node_indices(first.long(), weights, grid)
             mass = near.new_zeros(grid.shape).flatten()
             mass.index_add_(0, nodes.flatten(), spread.detach().flatten())
             spectrum = torch.fft.rfftn(mass.reshape(grid.shape)) * self._transfer
             here = torch.fft.irfftn(spectrum, s=grid.shape).flatten()[nodes]
             of_all = (spread * here).sum(dim=(1, 2, 3))
             self_terms = torch.einsum(
-                "na,nc,nb,acb->n", *map(_spline_overlaps, weights), near
+                "na,nc,nb,acb->n", *map(_compute_spline_overlaps, weights), near
             )
             # A point is at both ends of each pair.
             (gradient,) = torch.autograd.grad((2 * of_all - self_terms).sum(), t)
@@ -97,7 +97,7 @@ class TorchMesh:
         return self._near
 
 
-def _spline_weights(t: Tensor, grid: Grid) -> list[Tensor]:
+def _compute_spline_weights(t: Tensor, grid: Grid) -> list[Tensor]:
     """Return the spline weights of each point's nodes, one (N, 1 or 4) for each axis.
 
     ``t`` (N, 3): offset of each point from the second of its four nodes, 0 to 1.  In
@@ -116,7 +116,7 @@ def _spline_weights(t: Tensor, grid: Grid) -> list[Tensor]:
     return weights
 
 
-def _node_indices(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
+def _compute_node_indices(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
     """Return the flat indices of each point's nodes in the grid, (N, 4, 1 or 4, 4).
 
     ``first`` (N, 3): index of each point's first node along each axis.
@@ -129,7 +129,7 @@ def _node_indices(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
     return flat[..., None] * grid.shape[2] + columns[:, None, None, :]
 
 
-def _spline_overlaps(weights: Tensor) -> Tensor:
+def _compute_spline_overlaps(weights: Tensor) -> Tensor:
     """Return the autocorrelation of each point's weights, (N, 1 or 4).
 
     Column m is the sum of the products of weights that lie m nodes apart.

@@ -121,8 +121,8 @@ def find_candidates(
     candidates[rows, m:] = rows[of_second.indices]
     numbers = np.full(n, -1, np.int32)
     numbers[rows] = np.arange(len(rows))
-    first = _measure_pairs(reduced[0], np.arange(n), candidates)
-    second = _measure_pairs(
+    first = _measure_candidate_distances(reduced[0], np.arange(n), candidates)
+    second = _measure_candidate_distances(
         reduced[1], numbers, np.where(candidates < 0, -1, numbers[candidates])
     )
     losses = (
@@ -133,7 +133,7 @@ def find_candidates(
         squared /= np.float32(loss if loss > 0 else 1)  # 1 where both spaces agree
     second[np.isnan(second)] = _mean_of_known(second[rows, :k])
     second[~is_known] = first[~is_known]
-    run_blocks(_drop_repeated, n, candidates.size * m, candidates, m)
+    run_blocks(_drop_repeated_candidates, n, candidates.size * m, candidates, m)
     return TwoSpaces(graph, candidates, (first, second))
 
 
@@ -150,7 +150,7 @@ def _mean_of_known(values: NDArray[np.float32]) -> float:
     return float(values[is_known].sum(dtype=float) / max(is_known.sum(), 1))
 
 
-def _measure_pairs(
+def _measure_candidate_distances(
     rows: NDArray[np.float32], numbers: NDArray[Any], candidates: NDArray[np.int32]
 ) -> NDArray[np.float32]:
     """Return the squared distance of each row to its candidates, (N, M) float32.
@@ -180,7 +180,7 @@ def _write_squared_distances(begin, end, rows, numbers, candidates, squared):
 
 
 @njit(**LOOP)
-def _drop_repeated(begin, end, candidates, m):
+def _drop_repeated_candidates(begin, end, candidates, m):
     """Set candidates of the second space that are of the first space, too, to -1."""
     for i in range(begin, end):
         for p in range(m, candidates.shape[1]):

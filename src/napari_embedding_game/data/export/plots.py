@@ -119,7 +119,7 @@ class PointColors:
 
 
 @lru_cache(maxsize=4)
-def paint_order(n_points: int) -> NDArray[np.intp]:
+def make_paint_order(n_points: int) -> NDArray[np.intp]:
     """Return a fixed random order of points, (n_points,), read-only.
 
     In the order of the file the last group would cover all others.
@@ -146,7 +146,7 @@ def project_to_plane(
         return embedding @ facing.T, np.argsort(nearness, kind="stable")
     flat = np.zeros((n, 2), np.float32)
     flat[:, :d] = embedding[:, :2]
-    return flat, paint_order(n)
+    return flat, make_paint_order(n)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -50,7 +50,7 @@ from napari_embedding_game.data.identity import (
 )
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.projection import Projection
-from napari_embedding_game.data.raw_counts import look_like_counts
+from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
@@ -145,7 +145,8 @@ def read_adata_in_stages(
     are copied. ``by_ids``: whether genes keep the names of the ``var`` index, instead
     of symbols from a column of ``var``.
     """
-    where, root = f"'{name}'" if path is None else name, spaces.root_from_anndata(adata)
+    where = f"'{name}'" if path is None else name
+    root = spaces.make_root_from_anndata(adata)
     source = _Source(root, name, where, path, is_shared, by_ids=by_ids)
     return (yield from _read_source(source, options))
 
@@ -186,7 +187,7 @@ def read_expression(
 
     Raises DataError if the values are no numbers.
     """
-    source = _Source(spaces.root_from_anndata(adata), "the AnnData", "The AnnData")
+    source = _Source(spaces.make_root_from_anndata(adata), "the AnnData", "The AnnData")
     root, noted = source.root, f"{_read_uns(source, KEY, 'input', 'space')}"
     has_genes = noted in ("X", spaces.RAW) or noted.startswith("layers")
     is_there = has_genes and noted in spaces.list_spaces_default_first(
@@ -232,7 +233,9 @@ def to_readable_root(root: Any, path: Path) -> Any:
     Where the tables are arrays, as in old files, the whole file is read into memory.
     """
     is_old = store.is_array(root["obs"])
-    return spaces.root_from_anndata(_read_whole_root(root, path)) if is_old else root
+    return (
+        spaces.make_root_from_anndata(_read_whole_root(root, path)) if is_old else root
+    )
 
 
 def _read_whole_root(root: Any, path: Path) -> AnnData:
@@ -422,9 +425,7 @@ def _choose_and_read_compared_genes(
     raw: Any = root.get("raw") if space != spaces.RAW else None
     raw = raw if spaces.has_matrix(raw) else None
     has_both = raw is not None and matrix is not None and not is_below_0
-    if has_both and look_like_counts(
-        store.read_first_values(raw["X"])
-    ) > look_like_counts(some):
+    if has_both and are_counts(store.read_first_values(raw["X"])) > are_counts(some):
         notes, raw = [RAW_HOLDS_COUNTS], None
     if raw is not None:
         names = _read_gene_names(source, raw["var"])

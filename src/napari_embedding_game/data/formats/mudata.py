@@ -62,7 +62,7 @@ def read_mudata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
             second_X = _read_for_rows(names, roots[other], space, path.name)
             second_X = second_X[dataset.kept]
             dataset = dataset.with_matrices(second_space=second, second_X=second_X)
-    hashes = _add_modality(name, dataset.row_hashes)
+    hashes = _add_modality_to_names(name, dataset.row_hashes)
     dataset = replace(dataset, space=chosen, row_hashes=hashes)
     others = [space for space in listed if space != chosen]
     return replace(result, dataset=dataset, spaces=[chosen, *others])
@@ -103,10 +103,10 @@ def read_modality_hashes(path: Path, known: Identity) -> RowHashes:
         found = read_root_identity(
             roots[name], path.name, replace(known, row_hashes=plain)
         )
-    return _add_modality(name, found.row_hashes)
+    return _add_modality_to_names(name, found.row_hashes)
 
 
-def _add_modality(name: str, hashes: RowHashes) -> RowHashes:
+def _add_modality_to_names(name: str, hashes: RowHashes) -> RowHashes:
     """Return row hashes keyed by the names of spaces with their modality."""
     return {f"{part}{spaces.OF}{name}": one for part, one in hashes.items()}
 

@@ -1,7 +1,7 @@
 """Find the spaces of an AnnData that can be embedded, and their names.
 
 A *root* holds the parts of an AnnData by their names: an open file, a group of zarr, or
-the result of :func:`root_from_anndata`.
+the result of :func:`make_root_from_anndata`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WITH_MODALITY = re.compile(rf"^(X|{RAW}|\w+\[.+\]){OF}[^\]]+$")
 _SPELLED_SPACE = re.compile(r"""^(obsm|layers|obsp)(?:\[['"](.+)['"]\]|/(.+))$""")
 
 
-def root_from_anndata(adata: AnnData) -> Mapping[str, Any]:
+def make_root_from_anndata(adata: AnnData) -> Mapping[str, Any]:
     """Return the parts of an AnnData in memory, keyed by their names in a file.
 
     A sparse ``X`` of a backed AnnData is read from its file; ``X`` and ``raw`` are

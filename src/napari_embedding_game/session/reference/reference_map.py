@@ -30,7 +30,7 @@ from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.formats.spaces import (
     RAW,
     find_map_keys,
-    root_from_anndata,
+    make_root_from_anndata,
     split_space,
 )
 from napari_embedding_game.data.gene_names import choose_gene_display_names
@@ -203,7 +203,7 @@ def _make_reference_of_other_program(
 
     Raises DataError: there is no such map.
     """
-    bases = find_map_keys(root_from_anndata(adata))
+    bases = find_map_keys(make_root_from_anndata(adata))
     if not bases:
         raise DataError(
             f"{name} holds no map to place new cells on: make one with "

@@ -31,7 +31,7 @@ from vispy.scene import Node
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
-from napari_embedding_game.data.export.plots import paint_order
+from napari_embedding_game.data.export.plots import make_paint_order
 from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.ui.canvas.projection import (
     CanvasProjection,
@@ -87,7 +87,7 @@ class PointStyle:
     @cached_property
     def painting_order(self) -> NDArray[np.intp]:
         """The rows (N,) in the order of painting; points in ``is_on_top`` come last."""
-        order = paint_order(len(self.sizes))
+        order = make_paint_order(len(self.sizes))
         if self.is_on_top is None:
             return order
         is_above = self.is_on_top[order]

@@ -14,7 +14,7 @@ from napari_embedding_game.data.gene_sets import (
     GeneSet,
     read_gene_sets,
     score_genes,
-    with_score,
+    with_score_column,
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
@@ -120,7 +120,7 @@ class GeneSetsPanel(FoldingSection):
         missing).  Missing genes make the message a warning.
         """
         gene_set, values, matched = scored
-        name = self._session.add_columns(with_score, gene_set, values)
+        name = self._session.add_columns(with_score_column, gene_set, values)
         color_by_column(self._session, name)
         n = len(gene_set.genes)
         share = f"{n - len(matched.missing)} of {n} genes found."
