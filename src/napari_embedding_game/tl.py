@@ -132,6 +132,7 @@ __all__ = [
     "shares_on_map",
     "stability",
     "suggest_names",
+    "tracks",
 ]
 _COLUMNS = ("pressure", "stretch", "isolation")
 _WRITTEN = ("embedding", "landmarks", "energy", "map_hash", *_COLUMNS)
