@@ -162,7 +162,9 @@ def normalise_expression(values: Any, target_sum: float, where: str) -> Any:
         is_sparse = sp.issparse(values)
         values = sp.csr_matrix(values).expm1() if is_sparse else np.expm1(values)
     factors = (
-        compute_depth_factors(values, target_sum) if target_sum else np.ones(values.shape[0])
+        compute_depth_factors(values, target_sum)
+        if target_sum
+        else np.ones(values.shape[0])
     )
     return scale_and_log1p(values, factors).astype(np.float32)
 
