@@ -529,7 +529,7 @@ def session_file(table, tmp_path):
     few = {"n_neighbors": 5, "n_landmarks": 10, "max_iter": 40}
     session = worlds.session_of(worlds.read(table), **few)
     run = session.begin()
-    for frame in run.frames():
+    for frame in run.iter_progress():
         session.receive_frame(run, frame)
         if frame.snapshot and 0 < frame.snapshot.iteration < 40:
             session.settings.repulsion = 150.0

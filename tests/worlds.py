@@ -173,7 +173,7 @@ def play(session, run=None, at=None, then=None, until=None):
     From an iteration on something is done `then`; `until` another one is stopped.
     """
     run = session.begin() if run is None else run
-    for progress in run.frames():
+    for progress in run.iter_progress():
         session.receive_frame(run, progress)
         shown = -1 if progress.snapshot is None else progress.snapshot.iteration
         if at is not None and shown >= at:
@@ -188,7 +188,7 @@ def play(session, run=None, at=None, then=None, until=None):
 
 def frames_to(session, until=50, frames=None):
     """Play on to an iteration, by default a new run; return what frames are left."""
-    frames = session.begin().frames() if frames is None else frames
+    frames = session.begin().iter_progress() if frames is None else frames
     for progress in frames:
         session.receive_frame(session.run, progress)
         if progress.snapshot is not None and progress.snapshot.iteration >= until:

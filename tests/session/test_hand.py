@@ -27,7 +27,7 @@ class Played:
     """Frames of a run, taken one by one."""
 
     def __init__(self, session, run):
-        self.session, self.run, self.frames = session, run, run.frames()
+        self.session, self.run, self.frames = session, run, run.iter_progress()
 
     def frame(self):
         """Play on by one frame; return whether there was one."""

@@ -30,7 +30,7 @@ class Player(Desk):
         self.book.set_n_clusters(20)
 
     def begin(self, begin):
-        self.frames = begin().frames()
+        self.frames = begin().iter_progress()
         self.steer()
 
     def steer(self, **settings):

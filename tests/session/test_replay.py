@@ -23,7 +23,7 @@ def played(acts):
     """Play in this thread; ``acts`` tells what to do once an iteration is reached."""
     run = GameRun(lambda: X, CHOSEN, pace=UNPACED)
     acts, last = dict(acts), None
-    for frame in run.frames():
+    for frame in run.iter_progress():
         if frame.snapshot is None:
             continue
         last = frame.snapshot

@@ -34,7 +34,7 @@ class Driven:
         self.thread.start()
 
     def _iterate(self):
-        for frame in self.run.frames():
+        for frame in self.run.iter_progress():
             self.frames.append(frame)
 
     @property
@@ -95,7 +95,7 @@ def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
     settings = fill_affinity(Settings(method="ee_spectral_direction"))
     run = GameRun(lambda: many, settings)
     with pytest.raises(InputError, match="embed at most 10,000 rows"):
-        list(run.frames())
+        list(run.iter_progress())
 
 
 def test_a_run_waits_for_the_search_of_one_that_was_stopped(drive, engine):
@@ -127,7 +127,7 @@ def test_a_search_is_broken_off_between_two_blocks():
     run = GameRun(
         lambda: X, Settings(), engine=SimpleNamespace(find_neighbors=neighbors)
     )
-    assert [frame.stage for frame in run.frames()] == [NEIGHBORS]
+    assert [frame.stage for frame in run.iter_progress()] == [NEIGHBORS]
     assert (len(done), COMPUTING.locked()) == (1, False)
 
 

@@ -57,7 +57,7 @@ def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     session.settings.choose_method("ee_spectral_direction")
     assert session.stale
     run = session.begin()
-    frames = run.frames()
+    frames = run.iter_progress()
     while len(engine.games) < 2:
         session.receive_frame(run, next(frames))
     assert not session.stale
@@ -75,7 +75,7 @@ def test_a_run_that_never_moves_leaves_the_map_and_what_it_was_made_with(session
     session.hand.hold_points(np.arange(3))
     session.settings.n_neighbors = 30
     run = session.begin()
-    session.receive_frame(run, next(run.frames()))
+    session.receive_frame(run, next(run.iter_progress()))
     assert not session.stale
     session.stop()
     assert session.stale

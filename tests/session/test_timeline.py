@@ -134,7 +134,7 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine, monke
     session.settings.repulsion = 700.0
     searched = AssertionError("neighbours that are known are searched")
     monkeypatch.setattr(engine, "find_neighbors", Mock(side_effect=searched))
-    frames = frames_to(session, 0, session.continue_run().frames())
+    frames = frames_to(session, 0, session.continue_run().iter_progress())
     assert session.timeline.current is None  # a run is on show
     assert np.array_equal(session.snapshot.embedding, paused.snapshot.embedding)
     assert engine.games[-1].repulsion == 700.0
@@ -164,7 +164,7 @@ def test_a_map_without_data_or_of_other_dimensions_cannot_go_on(session):
 def to_end(run):
     """Return all snapshots up to the end of the schedule."""
     shots = []
-    for frame in run.frames():
+    for frame in run.iter_progress():
         if frame.snapshot is not None:
             shots.append(frame.snapshot)
             if frame.snapshot.finished:

@@ -1,6 +1,6 @@
 """The session: its dataset, run, clusters, selection and settings.
 
-A driver (a window, a notebook, a test) iterates ``begin().frames()`` in
+A driver (a window, a notebook, a test) iterates ``begin().iter_progress()`` in
 whatever thread it likes and hands each frame to ``receive_frame``; all methods here
 are called from one thread, the driver's own.
 """

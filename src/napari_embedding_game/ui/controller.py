@@ -97,7 +97,7 @@ class Controller(QObject):
         )
         if run is not None:
             self._run = run
-            self._run_jobs.submit(run.frames)
+            self._run_jobs.submit(run.iter_progress)
 
     def receive_progress(self, run: GameRun, progress: Progress) -> None:
         """Pass a frame of a run to the session and render its map, if it has one.

@@ -1,8 +1,8 @@
 """One run as a generator of frames that can be paused, resumed, stopped and steered.
 
-A :class:`GameRun` is iterated in one thread (``frames``) and controlled from another.
-Between two frames it waits on one condition, so that every control acts at once and
-without polling.
+A :class:`GameRun` is iterated in one thread (``iter_progress``) and controlled from
+another.  Between two frames it waits on one condition, so that every control acts at
+once and without polling.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _StoppedError(Exception):
 
 @dataclass
 class GameRun:
-    """The run of one game on rows of numbers; iterate ``frames`` once."""
+    """The run of one game on rows of numbers; iterate ``iter_progress`` once."""
 
     make_X: Callable[[], Any]
     """Returns the rows (n, D); called where neighbours are searched, and not kept."""
@@ -92,7 +92,7 @@ class GameRun:
         self._set_and_notify(paused=False)
 
     def stop(self) -> None:
-        """End ``frames`` after the block of work that is being computed."""
+        """End ``iter_progress`` after the block of work that is being computed."""
         self._set_and_notify(stopped=True)
 
     def steer(
@@ -114,7 +114,7 @@ class GameRun:
 
     # The run itself: in the thread that iterates it.
 
-    def frames(self) -> Iterator[Progress]:
+    def iter_progress(self) -> Iterator[Progress]:
         """Yield the stages of the preparation, then the snapshots of the game.
 
         While earlier work still computes, a first stage says so.  A run that continues
