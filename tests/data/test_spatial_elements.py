@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import worlds
-from napari_embedding_game.data.tissue import tissue_text
+from napari_embedding_game.data.tissue import describe_tissue
 from worlds import read, to_wkb, transformation
 
 N = 12
@@ -69,7 +69,7 @@ def test_rows_have_the_places_of_what_they_annotate(tmp_path, version):
         dataset = read(opened)
         tissue = dataset.tissue
         np.testing.assert_allclose(tissue.positions, expected, rtol=1e-6)
-        assert tissue_text(tissue) == (
+        assert describe_tissue(tissue) == (
             "Tissue: centroids of left, right in µm, 23 of 24 rows, sections by region."
         )
         assert dataset.notes[-1] == (

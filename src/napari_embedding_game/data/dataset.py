@@ -26,9 +26,8 @@ from napari_embedding_game.data.roles import (
     find_track_roles,
     guess_role_unconverted,
 )
-from napari_embedding_game.data.row_matrices import RowMatrices, take_rows
+from napari_embedding_game.data.row_matrices import Matrix, RowMatrices, take_rows
 from napari_embedding_game.data.tissue import Tissue
-from napari_embedding_game.data.validation import Matrix
 
 Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 """Source rows by the class that they are examples of."""

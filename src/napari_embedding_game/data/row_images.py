@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.validation import Matrix, to_sufficient_precision
+from napari_embedding_game.data.row_matrices import Matrix
+from napari_embedding_game.data.validation import to_sufficient_precision
 
 _MIN_SIDE = 8  # fewer than 64 columns are a table and no picture
 

@@ -7,11 +7,12 @@ To take 500,000 rows x 50 columns costs 0.05 s of the processor; to keep them, 1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.validation import Matrix
+Matrix: TypeAlias = Any
+"""(N, D) numbers: an array, or a scipy CSR matrix (scipy has no types)."""
 
 
 @dataclass(frozen=True, eq=False)

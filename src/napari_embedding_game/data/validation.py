@@ -7,7 +7,7 @@ Every function names its source by `where`, the subject of the sentence:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.row_matrices import Matrix
 
 if TYPE_CHECKING:
     from napari_embedding_game.data.read_options import Missing
 
-Matrix: TypeAlias = Any
-"""(N, D) numbers: an array, or a scipy CSR matrix (scipy has no types)."""
 
 # Squared differences of larger numbers overflow single precision.
 _MAX_NUMBER = 1e18

@@ -53,9 +53,9 @@ from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.row_matrices import Matrix
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import (
-    Matrix,
     check_shape,
     to_float32,
     to_sufficient_precision,

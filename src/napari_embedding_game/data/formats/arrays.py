@@ -27,9 +27,9 @@ from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.roles import convert_columns_by_role
+from napari_embedding_game.data.row_matrices import Matrix
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import (
-    Matrix,
     check_shape,
     to_sufficient_precision,
 )

@@ -22,7 +22,7 @@ from napari_embedding_game.data.expression import check_gene_kind
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.roles import convert_columns_by_role
-from napari_embedding_game.data.validation import Matrix
+from napari_embedding_game.data.row_matrices import Matrix
 
 if TYPE_CHECKING:
     from anndata import AnnData

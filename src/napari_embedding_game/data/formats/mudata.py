@@ -26,8 +26,8 @@ from napari_embedding_game.data.formats.anndata import (
 from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.row_matrices import Matrix
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.data.validation import Matrix
 
 ENDING = ".h5mu"
 _FIRST = ("rna", "gex")
