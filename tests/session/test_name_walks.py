@@ -27,7 +27,7 @@ from worlds import Desk
 N, STEPS = 36, 60
 FIRST = int(os.environ.get("EMBEDDING_GAME_FIRST_WALK", "140"))
 WALKS = int(os.environ.get("EMBEDDING_GAME_WALKS", "10"))
-"""More of them for a long look: 0.5 s of a processor each."""
+"""More of each walker's for a long look: 0.2 s of a processor each."""
 H5AD = 0.2
 """Share of the turns to write an .h5ad file in which it is written."""
 MAY_FAIL = {
