@@ -102,6 +102,8 @@ def test_a_movie_and_its_map_are_followed_together(
     assert viewer.dims.current_step[0] == time[row]  # the movie follows
     QTest.mouseDClick(seen.native, LEFT, NONE, place(row))
     assert session.selection.rows.tolist() == of_track.tolist()
+    title = dock.selection_tab.title
+    qtbot.waitUntil(lambda: title.text() == f"Track {5 * labels[row]}")
     assert viewer.scene.camera.zoom == zoom  # napari alone would zoom in
     assert lit_tracks(layer) == [5 * labels[row]]
     paths_are_painted(dock, viewer, session, of_track)

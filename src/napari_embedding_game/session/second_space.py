@@ -94,7 +94,7 @@ def find_section_columns(dataset: Dataset) -> list[str]:
     if dataset.tissue is not None and dataset.tissue.section_column:
         columns.append(dataset.tissue.section_column)
     if tracks is not None:
-        columns += [*tracks.movie_columns, tracks.time_unit]
+        columns += [*tracks.movie_columns, tracks.time_column]
     else:
         columns += dataset.find_columns_of_roles("times")[:1]
     return list(dict.fromkeys(columns))

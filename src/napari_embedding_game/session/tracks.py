@@ -44,8 +44,9 @@ class Tracks:
     positions: NDArray[np.float64] | None = None
     """(n, d) position of each row in its image; None where unknown."""
     distance_unit: str = ""
-    time_unit: str = ""
-    """What positions and times are counted in, for people."""
+    """What positions are counted in, for people."""
+    time_column: str = ""
+    """Column of the times, by which speeds are named."""
     movie_columns: tuple[str, ...] = ()
     """Columns that tell movies apart whose tracks have the same ids."""
     n_without_time: int = 0
@@ -68,6 +69,13 @@ class Tracks:
             self.order[self.track_begins[i] : self.track_begins[i + 1]] for i in tracks
         ]
         return np.concatenate([np.empty(0, np.intp), *parts])
+
+    def find_whole_track(self, rows: NDArray[np.integer]) -> str:
+        """Return the id of the track whose moments are these rows; "" if none is."""
+        found = self.find_tracks_of_rows(rows).tolist()
+        if len(found) != 1 or len(self.find_moments_of_tracks(found)) != len(rows):
+            return ""
+        return self.ids[found[0]]
 
     def compute_speeds(self) -> NDArray[np.float64]:
         """Return the distance from the former moment by the time since then, (n,).
@@ -145,7 +153,7 @@ class Tracks:
             )
         if self.positions is None:
             return f"{text} Without columns of positions there is no speed."
-        return f"{text} Speed in {self.distance_unit} by {self.time_unit}."
+        return f"{text} Speed in {self.distance_unit} by {self.time_column}."
 
 
 def build_tracks(
@@ -253,7 +261,7 @@ def _find_tracks(dataset: Dataset) -> Tracks | None:
         [obs[name] for name in movies],
         positions,
         distance_unit=unit,
-        time_unit=time_column,
+        time_column=time_column,
         movie_columns=tuple(movies),
     )
 

@@ -24,6 +24,7 @@ from napari_embedding_game.session.cluster_report import (
     describe_points,
     to_levels,
 )
+from napari_embedding_game.session.tracks import find_tracks
 from napari_embedding_game.ui.connections import Connections, Listener
 from napari_embedding_game.ui.images.linked_layers import ObjectLayers
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
@@ -526,7 +527,7 @@ class SelectionTab(Listener):
             self._title_context = self._session.dataset, cluster, clustering
 
     def _make_title(self, clusters: tuple[int, ...]) -> str:
-        """Return a title of clusters, or for () of the selected row or points."""
+        """Return a title of clusters; for () of the selected row, track or points."""
         present = self._session.clusters.find_clusters(clusters)
         if len(clusters) == 1 and present:
             return present[0].title
@@ -535,7 +536,9 @@ class SelectionTab(Listener):
         rows, dataset = self._session.selection.rows, self._session.dataset
         if len(rows) == 1 and dataset is not None:
             return str(dataset.obs.index[rows[0]])
-        return "Selected points"
+        tracks = find_tracks(dataset)
+        track = "" if tracks is None else tracks.find_whole_track(rows)
+        return f"Track {track}" if track else "Selected points"
 
 
 def _make_composition_frame(report: ClusterReport) -> pd.DataFrame:
