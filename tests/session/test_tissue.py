@@ -50,6 +50,17 @@ def test_sections_that_overlap_lie_in_panels_with_their_pictures():
     assert np.isnan(found.positions[[3, 8]]).all()
 
 
+def test_numbers_of_many_sections_are_sections():
+    rng = np.random.default_rng(0)
+    places = rng.uniform(0, 100, (500, 2)).astype(np.float32)
+    obs = pd.DataFrame({"slide": np.arange(500) % 50})
+    found = arrange_tissue(Tissue(places, "", "x, y", "slide"), obs)
+    captions = [caption for caption, _ in found.panels.captions]
+    assert len(captions) == 50
+    shown = [captions[panel] for panel in found.panel_of_points]
+    assert shown == obs["slide"].astype(str).tolist()
+
+
 def test_sections_that_lie_apart_stay_until_they_are_split():
     tissue, obs = in_sections(apart=1000.0)
     found = arrange_tissue(tissue, obs)

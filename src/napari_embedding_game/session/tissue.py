@@ -72,7 +72,8 @@ def arrange_tissue(
     is_known, shifts = tissue.is_known, dict.fromkeys(tissue.images, np.zeros(2))
     column = tissue.section_column
     if column in obs:
-        names, codes = find_panel_groups(obs[column])
+        # The numbers of many sections are no measurements to be binned.
+        names, codes = find_panel_groups(obs[column].astype("category"))
         boxes = _find_section_boxes(tissue, places, names, codes)
         if split_by == column or _do_overlap(boxes):
             # The upper left corners of all sections, at that of the first section.

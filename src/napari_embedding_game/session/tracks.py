@@ -75,7 +75,7 @@ class Tracks:
         found = self.find_tracks_of_rows(rows).tolist()
         if len(found) != 1 or len(self.find_moments_of_tracks(found)) != len(rows):
             return ""
-        return self.ids[found[0]]
+        return str(self.ids[found[0]])
 
     def compute_speeds(self) -> NDArray[np.float64]:
         """Return the distance from the former moment by the time since then, (n,).
