@@ -50,7 +50,8 @@ def test_the_second_space_is_read_beside_the_first(path):
     assert np.isnan(dataset.second_X[7]).all()  # and the cell stays on the map
     part = dataset.subset(np.arange(120) % 2 == 1)
     np.testing.assert_array_equal(part.second_X, dataset.second_X[1::2])
-    offered = list_second_spaces(dataset, ["obsm['X_pca']", "X", "obsp['distances']"])
+    no_others = ["obsm['X_pca']", "obsp['distances']", "obsm['spatial'] of rna"]
+    offered = list_second_spaces(dataset, [*no_others, "X"])
     assert [*offered] == ["", TISSUE, PROTEIN, "X"]
     assert [*list_second_spaces(None)] == [""]
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.dataset import Dataset, is_pairwise_space
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.session.tracks import find_tracks
 
 TISSUE = "tissue"
@@ -31,8 +32,15 @@ def list_second_spaces(
         return {"": TITLES[""]}
     read = [] if dataset.matrices.second_X is None else [dataset.second_space]
     names = [TISSUE] * (dataset.tissue is not None) + [*read, *spaces]
-    taken = {dataset.space, dataset.tissue.origin if dataset.tissue else ""}
-    others = [x for x in names if x not in taken and not is_pairwise_space(x)]
+    # In a file of modalities the positions are "obsm['spatial'] of rna".
+    places = split_space(dataset.tissue.origin) if dataset.tissue else None
+    others = [
+        x
+        for x in names
+        if x != dataset.space
+        and not is_pairwise_space(x)
+        and (places is None or split_space(x) != places)
+    ]
     return {name: TITLES.get(name, name) for name in ["", *others]}
 
 
