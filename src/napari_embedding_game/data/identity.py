@@ -3,7 +3,7 @@
 Names prove nothing: "0" to "799" name the rows of any 800 rows, and a table without
 names numbers its rows anew when it is sorted. A row is the same where its numbers are
 the same, so each row of a source has a hash of its raw numbers, for any choice of
-columns to embed.
+columns to embed. Tables are joined with labels of images by :mod:`images.join`.
 """
 
 from __future__ import annotations

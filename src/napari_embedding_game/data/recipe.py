@@ -2,6 +2,7 @@
 
 Zheng et al., Nature Communications 8, 14049 (2017); Satija et al., Nature
 Biotechnology 33, 495 (2015); as in scanpy's tutorial on 3k PBMCs.
+The numbers of the recipe are in :class:`~.read_options.Recipe`.
 """
 
 from __future__ import annotations

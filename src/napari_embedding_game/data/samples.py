@@ -1,4 +1,7 @@
-"""Sample datasets: digits, PBMC blood cells, and a simulated tissue."""
+"""Sample datasets: digits, PBMC blood cells, and a simulated tissue.
+
+Which of them are offered stands in :mod:`session.sources`.
+"""
 
 from __future__ import annotations
 

@@ -102,7 +102,9 @@ class Session:
     """Columns of the metadata were added or changed, such as the score of a gene set,
     or the rows are other objects of an image that was edited."""
     play_wanted = Signal(object)
-    """Emits a function that returns the run which a person wants to be played."""
+    """Emits a function that returns the run which a person wants to be played.
+
+    ``Controller.play`` of the window hears it."""
 
     def __init__(self, engine: Any = None, pace: float = PACE) -> None:
         self.settings = ChosenSettings()

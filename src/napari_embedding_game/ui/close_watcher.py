@@ -1,4 +1,8 @@
-"""Watch a docked widget and call back when it is closed, whatever closes it."""
+"""Watch a docked widget and call back when it is closed, whatever closes it.
+
+The dock then disconnects its :class:`Connections`, and these close the controller with
+its thread.
+"""
 
 from __future__ import annotations
 

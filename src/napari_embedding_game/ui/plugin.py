@@ -204,7 +204,7 @@ def write_map(path: str, layers: Sequence[LayerData]) -> list[str]:
 def open_sample(key: str) -> list[LayerData]:
     """Load a sample into the dock; return the data of an empty layer.
 
-    ``key``: of :data:`~napari_embedding_game.data.samples.SAMPLES`.
+    ``key``: of :data:`~napari_embedding_game.session.sources.SAMPLES`.
     """
     from napari_embedding_game.session.sources import SampleSource
 

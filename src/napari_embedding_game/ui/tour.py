@@ -1,4 +1,7 @@
-"""A tour of the dock: a note explains one control after another, which has a frame."""
+"""A tour of the dock: a note explains one control after another, which has a frame.
+
+The stops and their words are in ``GameDock._make_tour_stops``.
+"""
 
 from __future__ import annotations
 

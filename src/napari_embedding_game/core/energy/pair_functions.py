@@ -3,9 +3,9 @@
 An *attraction* f is the energy of an edge of length sqrt(s), a *kernel* k the repulsion
 energy of two points at that distance.  A formula is written once, in operators, integer
 powers and the methods ``exp``, ``log`` and ``log1p``: torch evaluates it for tensors,
-compiled loops for lanes of :mod:`simd`.  ``docs/methods.md`` says how to add a
-function.  Every kernel must be completely monotone in s, as the landmarks' bound (Eq.
-3) requires.
+compiled loops (:mod:`pair_loops`) for lanes of :mod:`simd`.  ``docs/methods.md`` says
+how to add a function.  Every kernel must be completely monotone in s, as the landmarks'
+bound (Eq. 3) requires.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A folder of SpatialData has its elements beside its tables: ``shapes/NAME`` is a group
 of zarr with a GeoParquet file, ``points/NAME`` one with a folder of parquet files. Each
 row of a table is about one instance of one element. The attributes of an element say
-how its coordinates become those of the coordinate systems that elements share.
+how its coordinates become those of the coordinate systems that elements share. The
+table itself is read by :mod:`anndata`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Annotation by a person: each point is in one named group, or in none."""
+"""Annotation by a person: each point is in one named group, or in none.
+
+Edits (name, merge, split) are methods of :class:`~.clusters.Clusters`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The landmarks of one snapshot merged into any number of clusters."""
+"""The landmarks of one snapshot merged into any number of clusters.
+
+A merge by a person is :meth:`~.clusters.Clusters.merge`; neither changes the game.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Handles: what the mouse can drag on the map."""
+"""Handles: what the mouse can drag on the map.
+
+:mod:`names` and the landmarks make them, and ``MapMouse._drag_handle`` drags them.
+"""
 
 from __future__ import annotations
 

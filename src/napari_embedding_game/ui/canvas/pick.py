@@ -1,4 +1,7 @@
-"""Find the point of the map that is rendered at a pixel of the canvas."""
+"""Find the point of the map that is rendered at a pixel of the canvas.
+
+Rows inside a lasso are found by :mod:`overlay`, those below a brush by :mod:`mouse`.
+"""
 
 # The compiler infers types and ignores annotations.
 # mypy: disable-error-code="no-untyped-def"

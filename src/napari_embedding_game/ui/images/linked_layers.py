@@ -1,4 +1,8 @@
-"""The napari layers whose objects are the rows of the dataset."""
+"""The napari layers whose objects are the rows of the dataset.
+
+Their colours and the selection are shown by :mod:`object_colors`, their features are
+written by :mod:`object_features`.
+"""
 
 from __future__ import annotations
 

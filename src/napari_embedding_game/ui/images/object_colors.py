@@ -1,4 +1,4 @@
-"""Colour the objects of a Labels layer like their points on the map."""
+"""Colour the objects of a Labels layer like their points; light up selected ones."""
 
 from __future__ import annotations
 

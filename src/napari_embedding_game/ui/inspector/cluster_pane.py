@@ -1,4 +1,7 @@
-"""The clusters of the map: search box, list, slider of their number, and edits."""
+"""The clusters of the map: search box, list, and slider of their number.
+
+Edits and their menu are in :mod:`cluster_edits`.
+"""
 
 from __future__ import annotations
 

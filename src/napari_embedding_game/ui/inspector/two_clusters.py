@@ -22,7 +22,7 @@ TIP = (
 class TwoClusters(QWidget):
     """Tests whether two selected clusters are one group, and shows the answer.
 
-    Shown while two clusters are selected; the owner calls :meth:`refresh`.
+    Shown while two clusters are selected; the owner calls :meth:`update_to_selection`.
     """
 
     def __init__(self, session: Session) -> None:

@@ -1,4 +1,7 @@
-"""Show errors in a dock, as a notification of napari, or in the log."""
+"""Show errors in a dock, as a notification of napari, or in the log.
+
+The error of a run is told by :meth:`Session.note_run_failed` instead.
+"""
 
 from __future__ import annotations
 

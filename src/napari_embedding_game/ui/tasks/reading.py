@@ -1,4 +1,7 @@
-"""Read sources and session files in the background and open them in the session."""
+"""Read sources and session files in the background and open them in the session.
+
+:mod:`~..controls.start` asks for the file.
+"""
 
 from __future__ import annotations
 

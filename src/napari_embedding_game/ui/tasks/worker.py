@@ -2,6 +2,8 @@
 
 superqt's generator worker swallows a RuntimeError, the class that torch raises for
 nearly everything: neither an error nor an end is signalled.  Here each exception is.
+
+``Controller._run_jobs`` plays runs by it; ``GameRun`` pauses and stops them.
 """
 
 from __future__ import annotations
