@@ -6,8 +6,8 @@ three parts of UMAP's membership to two parts of weight 1 (``python
 benchmarks/quality.py`` compares the affinities).  ``entropic`` is the affinity of SNE
 and t-SNE.  The bandwidth of each row is found in :mod:`edge_loops`:
 ``compute_conditional_probabilities`` for a perplexity, ``compute_fuzzy_memberships``
-for UMAP.  Rows are made symmetric by :mod:`symmetric_rows`.  Further affinities register
-in :mod:`choices`.
+for UMAP.  :mod:`symmetric_rows` makes rows symmetric.  Further affinities register in
+:mod:`choices`.
 """
 
 from __future__ import annotations
