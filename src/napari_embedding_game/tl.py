@@ -92,7 +92,7 @@ from napari_embedding_game.data.expression import (
 from napari_embedding_game.data.formats import spaces
 from napari_embedding_game.data.formats.anndata import read_expression
 from napari_embedding_game.data.formats.store import read_element
-from napari_embedding_game.data.roles import find_track_roles
+from napari_embedding_game.data.roles import convert_to_role, find_track_roles
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.tissue import to_tissue_positions
 from napari_embedding_game.session.file.archive import load_recorded_map
@@ -824,6 +824,8 @@ def tracks(
     ------
     InputError
         A column is missing, or none is called like tracks or times.
+    DataError
+        Times or positions hold texts or dates.
     """
     named = {"tracks": track, "times": time}
     known: dict[str, Role] = {}
@@ -840,7 +842,11 @@ def tracks(
         _require_column(adata, named[role] or found[role])
         for role in ("tracks", "times")
     )
-    places = [_require_column(adata, name) for name in positions]
+    times = convert_to_role(times, "times", "the AnnData")
+    places = [
+        convert_to_role(_require_column(adata, name), "positions", "the AnnData")
+        for name in positions
+    ]
     built = build_tracks(
         ids,
         times.to_numpy(np.float64, na_value=np.nan),

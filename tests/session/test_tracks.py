@@ -226,6 +226,12 @@ def test_python_follows_tracks_of_an_anndata():
     assert found["track"].tolist() == ["0", "10", "20", "30", "40", "50"]
     assert adata.obs.groupby("track_id")["track_speed"].max().tolist() == [13.0] * 6
     assert adata.obs["track_speed"].isna().tolist() == (obs["frame"] == 0).tolist()
+    places = ["POSITION_X", "POSITION_Y"]
+    for column, words in (("frame", "for times"), ("POSITION_X", "for positions")):
+        texts = adata.copy()
+        texts.obs[column] = "t0"
+        with pytest.raises(DataError, match=f"{column} of .* taken {words}"):
+            follow_tracks(texts, "leiden", time="frame", positions=places)
     del adata.obs["frame"]
     with pytest.raises(InputError, match="name it as time"):
         follow_tracks(adata, "leiden", track="track_id")
