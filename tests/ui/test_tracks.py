@@ -135,7 +135,7 @@ def objects_get_their_tracks(dock, dataset, tracks):
     # One pixel a frame, of 2 units.
     assert np.nanmin(tracks.compute_speeds()) == np.nanmax(tracks.compute_speeds()) == 2
     assert np.nanmax(tracks.compute_displacements()) == 2 * (N_FRAMES - 1)
-    told = "11 tracks with 110 of 120 rows. Speed in units of the layer by time."
+    told = "11 tracks with 110 of 120 rows. Speed in units of the layer per frame."
     assert told in dock.data_controls.summary.text()
 
 

@@ -44,9 +44,10 @@ class Tracks:
     positions: NDArray[np.float64] | None = None
     """(n, d) position of each row in its image; None where unknown."""
     distance_unit: str = ""
-    """What positions are counted in, for people."""
+    time_unit: str = ""
+    """What positions and times are counted in, for people."""
     time_column: str = ""
-    """Column of the times, by which speeds are named."""
+    """Column of the times."""
     movie_columns: tuple[str, ...] = ()
     """Columns that tell movies apart whose tracks have the same ids."""
     n_without_time: int = 0
@@ -153,7 +154,7 @@ class Tracks:
             )
         if self.positions is None:
             return f"{text} Without columns of positions there is no speed."
-        return f"{text} Speed in {self.distance_unit} by {self.time_column}."
+        return f"{text} Speed in {self.distance_unit} per {self.time_unit}."
 
 
 def build_tracks(
@@ -261,6 +262,8 @@ def _find_tracks(dataset: Dataset) -> Tracks | None:
         [obs[name] for name in movies],
         positions,
         distance_unit=unit,
+        # Times of measured objects are numbers of frames, whatever the layer's scale.
+        time_unit="frame" if "measured" in dataset.provenance else time_column,
         time_column=time_column,
         movie_columns=tuple(movies),
     )
@@ -302,7 +305,7 @@ def _find_positions(dataset: Dataset) -> tuple[NDArray[np.float64] | None, str]:
     tissue, objects = dataset.tissue, dataset.objects
     if tissue is not None:
         is_scaled = not tissue.unit and "measured" in dataset.provenance
-        other = "units of the layer" if is_scaled else tissue.origin
+        other = "units of the layer" if is_scaled else f"the unit of {tissue.origin}"
         unit = {"µm": "µm", "pixel": "pixels"}.get(tissue.unit, other)
         return tissue.positions.astype(np.float64), unit
     if objects is None:
