@@ -733,7 +733,8 @@ def test_undo_and_redo_go_on_in_a_file_that_is_opened(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "MAX_UNDO_BYTES", room)
     told = archive.save_session(desk.maps.to_saved_session(), path)
     assert told == (
-        "Not in the file: 2 steps of undo, as the oldest are left out beyond 0 MB."
+        "Not in the file: 2 steps of undo and redo, as the farthest are left out "
+        "beyond 0 MB."
     )
     again = Desk.opened(path).session.clusters
     for _ in range(3):
@@ -743,7 +744,7 @@ def test_undo_and_redo_go_on_in_a_file_that_is_opened(tmp_path, monkeypatch):
     assert b"four" in path.read_bytes()
     clusters.undo()
     told = archive.save_session(desk.maps.to_saved_session(), path, is_shared=True)
-    assert told.startswith("Not in the file: 3 steps of undo, which may tell names")
+    assert told.startswith("Not in the file: 4 steps of undo and redo, which may")
     assert b"four" not in path.read_bytes()
 
 

@@ -43,7 +43,7 @@ def add(timeline, make_snapshot, *names, **values):
 # The timeline alone
 
 
-def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
+def test_marks_without_a_name_are_forgotten_when_memory_runs_short(make_snapshot):
     one, three, shared = Timeline(), Timeline(), make_snapshot().neighbors
     add(one, make_snapshot, "a")
     add(three, make_snapshot, "a", "b", "c", neighbors=shared)
@@ -59,6 +59,19 @@ def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
     add(timeline, make_snapshot, "d", neighbors=shared)
     assert labels(timeline) == ["a", "c", "d"]
     assert timeline.marks[1].parent == marks[0].number
+
+
+def test_many_marks_are_thinned_the_older_the_more(make_snapshot, monkeypatch):
+    monkeypatch.setattr("napari_embedding_game.session.timeline.MAX_MARKS", 8)
+    timeline = Timeline()
+    add(timeline, make_snapshot, *map(str, range(1, 101)))
+    numbers = [mark.number for mark in timeline.marks]
+    assert (len(numbers), numbers[0], numbers[-2:]) == (8, 1, [99, 100])
+    gaps = np.diff(numbers[1:])
+    assert (gaps[:-1] >= gaps[1:]).all()
+    assert timeline.state.n_thinned == 92
+    for mark, before in zip(timeline.marks[1:], timeline.marks, strict=False):
+        assert mark.parent == before.number
 
 
 def test_what_is_on_show_is_not_deleted(make_snapshot):

@@ -75,8 +75,8 @@ def test_what_a_file_does_not_hold_is_said(
         assert names[0] == "the one to show"
         assert dock.run_controls.stage.text() == (
             f"Saved {path.name}. Not in the file: {n_gone} of {len(marks)} earlier "
-            "maps, as the oldest without a name are left out beyond 0 MB (right-click "
-            "one to rename it: a named map is always kept)."
+            "maps, as those without a name are thinned beyond 0 MB, the older the more "
+            "(right-click one to rename it: a named map is always kept)."
         )
     save(tmp_path / "map.csv")
     assert dock.run_controls.stage.text() == "Saved map.csv."

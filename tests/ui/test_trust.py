@@ -197,6 +197,21 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert shown.marks.count() == n_marks - 1
 
 
+def test_it_is_told_that_earlier_maps_are_thinned(finished, session, monkeypatch):
+    shown, moment = finished.timeline_controls, session.moment
+    assert not shown.thinned.isVisible()
+    monkeypatch.setattr("napari_embedding_game.session.timeline.MAX_MARKS", 3)
+    for number in range(4):
+        session.timeline.add_mark(f"Moved {number}", "hand", moment)
+    assert shown.marks.count() == 3
+    assert shown.thinned.isVisible()
+    n_gone = session.timeline.state.n_made - 3
+    assert shown.thinned.text() == (
+        f"{n_gone} earlier maps without a name left out to save memory. Rename a map "
+        "to keep it."
+    )
+
+
 def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     qtbot, finished, session, viewer
 ):

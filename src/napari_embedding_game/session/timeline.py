@@ -89,12 +89,14 @@ class TimelineState:
     shown: int | None = None
     """Number of the mark whose layout is on show; None while a run is shown."""
     n_made: int = 0
+    n_thinned: int = 0
+    """Number of marks that :func:`thin_old_marks` has removed."""
 
 
 class Timeline:
     """The marks of a map, the oldest first; ``changed`` is emitted at any change.
 
-    ``max_bytes``: memory for the arrays of all marks; beyond it :func:`drop_old_marks`
+    ``max_bytes``: memory for the arrays of all marks; beyond it :func:`thin_old_marks`
     removes marks. ``clock``: returns seconds since the epoch.
     """
 
@@ -139,7 +141,7 @@ class Timeline:
     def add_mark(self, label: str, kind: MarkKind, moment: Moment) -> Mark:
         """Store a moment as a child of the newest mark, and return the new mark.
 
-        Old marks are dropped beyond the limits, see :func:`drop_old_marks`.
+        Old marks are thinned beyond the limits, see :func:`thin_old_marks`.
 
         ``label``: what happened here, in a person's words. ``moment``: its snapshot is
         not None.
@@ -243,15 +245,17 @@ class Timeline:
         self._update_state(marks=tuple(marks))
 
     def _update_state(self, **values: Any) -> None:
-        """Replace fields of the state, drop old marks and emit ``changed``."""
-        self.restore(drop_old_marks(replace(self.state, **values), self._max_bytes))
+        """Replace fields of the state, thin old marks and emit ``changed``."""
+        self.restore(thin_old_marks(replace(self.state, **values), self._max_bytes))
 
 
-def drop_old_marks(state: TimelineState, max_bytes: int) -> TimelineState:
+def thin_old_marks(state: TimelineState, max_bytes: int) -> TimelineState:
     """Return a timeline of at most ``max_bytes`` and ``MAX_MARKS``, if possible.
 
-    The oldest marks are removed: first marks with children, then ends of branches;
-    never a mark that has a name, is on show or is the newest.
+    Old marks are thinned: of marks with children, then of ends of branches, that mark
+    is removed whose neighbours lie nearest for its age, so that the first mark stays
+    and recent marks are dense; never a mark that has a name, is on show or is the
+    newest.
     """
     while count_bytes(state.marks) > max_bytes or len(state.marks) > MAX_MARKS:
         spared = state.shown, state.head
@@ -260,9 +264,30 @@ def drop_old_marks(state: TimelineState, max_bytes: int) -> TimelineState:
         inner = [mark for mark in old if mark.number in parents]
         if not old:
             break
-        marks = _without_mark(state.marks, (inner or old)[0].number)
-        state = replace(state, marks=marks)
+        closest = _find_closest_mark(state, inner or old)
+        marks = _without_mark(state.marks, closest)
+        state = replace(state, marks=marks, n_thinned=state.n_thinned + 1)
     return state
+
+
+def _find_closest_mark(state: TimelineState, marks: list[Mark]) -> int:
+    """Return the number of that mark whose neighbours lie nearest for its age.
+
+    Distances are in marks that were made. The first mark of all has no neighbour
+    before, so it is found only if it is alone.
+    """
+    numbers = [0, *(mark.number for mark in state.marks), state.n_made + 1]
+    among = {mark.number for mark in marks}
+    densities = {
+        number: (after - before) / (state.n_made + 1 - number)
+        for before, number, after in zip(
+            numbers, numbers[1:], numbers[2:], strict=False
+        )
+        if number in among
+    }
+    if len(densities) > 1:
+        densities.pop(numbers[1], None)
+    return min(densities, key=densities.__getitem__)
 
 
 def _without_mark(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:

@@ -77,7 +77,7 @@ from napari_embedding_game.session.file.stored_clusters import (
 )
 from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.sources import FileSource, store_read_result
-from napari_embedding_game.session.timeline import drop_old_marks
+from napari_embedding_game.session.timeline import thin_old_marks
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
 VERSION, READ = 5, (3, 4, 5)
@@ -236,19 +236,21 @@ def _describe_left_out(
         sum(len(one.timeline.marks) for one in some) for some in (maps, stored)
     )
     n_steps, n_stored_steps = (
-        sum(len(one.clusters.done) for one in some) for some in (maps, stored)
+        sum(len(one.clusters.done) + len(one.clusters.undone) for one in some)
+        for some in (maps, stored)
     )
     parts = list[str]()
     if n_stored < n_marks:
         parts.append(
-            f"{n_marks - n_stored} of {n_marks} earlier maps, as the oldest without a "
-            f"name are left out beyond {MAX_BYTES >> 20} MB (right-click one to rename "
-            "it: a named map is always kept)"
+            f"{n_marks - n_stored} of {n_marks} earlier maps, as those without a name "
+            f"are thinned beyond {MAX_BYTES >> 20} MB, the older the more (right-click "
+            "one to rename it: a named map is always kept)"
         )
     if n_stored_steps < n_steps:
-        why = f"as the oldest are left out beyond {MAX_UNDO_BYTES >> 20} MB"
+        why = f"as the farthest are left out beyond {MAX_UNDO_BYTES >> 20} MB"
         why = "which may tell names that were taken back" if is_shared else why
-        parts.append(f"{count_text(n_steps - n_stored_steps, 'step')} of undo, {why}")
+        n_gone = count_text(n_steps - n_stored_steps, "step")
+        parts.append(f"{n_gone} of undo and redo, {why}")
     return f"Not in the file: {'; '.join(parts)}." if parts else ""
 
 
@@ -385,7 +387,7 @@ def _to_stored_map(
     ``change``: converts the paths of rows and view to their stored form. ``is_shared``:
     whether all undo steps are left out, as undone edits may be private.
     """
-    timeline, look = drop_old_marks(saved_map.timeline, MAX_BYTES), saved_map.look
+    timeline, look = thin_old_marks(saved_map.timeline, MAX_BYTES), saved_map.look
     timeline = replace(timeline, marks=tuple(map(_to_stored_moment, timeline.marks)))
     clusters = to_stored_clusters(saved_map.clusters, MAX_UNDO_BYTES, is_shared)
     parts: dict[str, Any] = {

@@ -12,7 +12,7 @@ from qtpy.QtGui import QColor, QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QInputDialog, QListView, QListWidget, QListWidgetItem, QMenu
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.data.columns import share_text
+from napari_embedding_game.data.columns import count_text, share_text
 from napari_embedding_game.session.quality import make_comparison_job
 from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.session.timeline import Mark
@@ -34,6 +34,7 @@ from napari_embedding_game.ui.tasks.worker import JobRunner
 THUMBNAIL, MAX_PAINTED = 48, 2000
 """Pixels of a side of a thumbnail, and points that are painted in it, about."""
 HINT = "Earlier maps: click to go back."
+THINNED = "{} without a name left out to save memory. Rename a map to keep it."
 TIP = "Right-click to rename or delete. A named map stays when memory runs short."
 COMPARE_TIP = "See which points lie elsewhere on another map."
 
@@ -71,7 +72,9 @@ class TimelineControls(Listener):
         self.words = TextLabel()
         """The title of the shown map, or its differences from the compared map."""
         under = horizontal_box(self.words, self.compare, stretched=(self.words,))
-        parts = TextLabel(HINT), self.marks, under, self.end
+        self.thinned = TextLabel()
+        """How many marks are no longer kept; hidden where there are none."""
+        parts = TextLabel(HINT), self.marks, self.thinned, under, self.end
         self._content = widget_with_layout(vertical_box(*parts, spacing=3))
         self.setLayout(vertical_box(self._content))
         view = session.view
@@ -99,6 +102,9 @@ class TimelineControls(Listener):
         """
         session, timeline = self._session, self._session.timeline
         marks, current = timeline.marks, timeline.current
+        n_thinned = timeline.state.n_thinned
+        left_out = count_text(n_thinned, "earlier map")
+        self.thinned.show_text(THINNED.format(left_out) if n_thinned else "")
         with QSignalBlocker(self.marks):
             while self.marks.count() > len(marks):
                 self.marks.takeItem(self.marks.count() - 1)
