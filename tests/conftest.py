@@ -113,6 +113,11 @@ def pytest_configure(config):
     # Torch's threads wait for their next loop without computing: three processes on a
     # few cores took three times as long.  It is read when torch is first imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # Threads of OpenBLAS compute while they wait for one another: on busy cores twenty
+    # eigendecompositions of 300 rows took 8 seconds of the processor, with one thread
+    # 0.2.  numpy reads it when it is imported: for the processes of xdist, and those
+    # that tests start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(wrapper=True)

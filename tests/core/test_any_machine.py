@@ -21,6 +21,7 @@ OLD_PROCESSOR = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL",
     "NUMBA_CPU_NAME": "generic",
     "OPENBLAS_CORETYPE": "Nehalem",
+    "OPENBLAS_NUM_THREADS": "3",  # tests have one
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX512F,-FMA,-FMA4",
 }
 """What makes libraries use the kernels of old processors; no others look at it."""
