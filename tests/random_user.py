@@ -223,8 +223,10 @@ class RandomUser(Purposes):
         workers = (
             [f"{count_running_workers()} workers"] if count_running_workers() else []
         )
+        if threads or workers:  # of half a million objects none is looked at meanwhile
+            return [*threads, *workers]
         widgets = own_objects() - self._objects
-        return [*threads, *workers, *(f"{n} {name}" for name, n in widgets.items())]
+        return [f"{n} {name}" for name, n in widgets.items()]
 
     # Waiting and dialogs
 
