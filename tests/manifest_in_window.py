@@ -4,6 +4,7 @@ A program of its own, for an environment in which the plugin was just installed:
 ``python manifest_in_window.py TABLE.csv`` prints one line of JSON.
 """
 
+import gc
 import json
 import os
 import sys
@@ -31,6 +32,7 @@ def main(table: str) -> dict[str, object]:
         None
     )  # nothing is played here
     viewer = napari.Viewer()
+    gc.freeze()  # napari collects for each layer that goes: not what was imported
     window = viewer.window
     contributed = PluginManager.instance().get_manifest(NAME).contributions
     titles = [widget.display_name for widget in contributed.widgets]
