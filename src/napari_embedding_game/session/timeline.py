@@ -11,6 +11,7 @@ import pickle
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -68,6 +69,19 @@ class Mark(Moment):
         when = time.strftime("%H:%M", time.localtime(self.made_at))
         method = get_method(self.settings.method).title
         return f"{method}, seed {self.settings.random_state}, {when}"
+
+    @cached_property
+    def byte_counts(self) -> tuple[int, frozenset[tuple[int, int]]]:
+        """The memory of the mark: bytes without arrays, and each array by its address.
+
+        Arrays are pairs (address, bytes), so that those which marks share count once.
+        """
+        arrays = list[Any]()
+        parts = self.snapshot, self.record, self.merging
+        rest = pickle.dumps(parts, protocol=5, buffer_callback=arrays.append)
+        # By address and not by identity: a sparse matrix has views of its arrays.
+        views = (np.asarray(each.raw()) for each in arrays)
+        return len(rest), frozenset((view.ctypes.data, view.nbytes) for view in views)
 
 
 def to_warm_start(snapshot: Snapshot) -> WarmStart:
@@ -299,11 +313,9 @@ def _without_mark(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
 
 def count_bytes(marks: tuple[Mark, ...]) -> int:
     """Return the memory that marks take in bytes; shared arrays count once."""
-    parts, arrays = [(m.snapshot, m.record, m.merging) for m in marks], list[Any]()
-    pickled = pickle.dumps(parts, protocol=5, buffer_callback=arrays.append)
-    # Not by their identity: a sparse matrix keeps views of what it is made of.
-    views = (np.asarray(each.raw()) for each in arrays)
-    return len(pickled) + sum(n for _, n in {(v.ctypes.data, v.nbytes) for v in views})
+    counts = [mark.byte_counts for mark in marks]
+    arrays = frozenset[tuple[int, int]]().union(*(own for _, own in counts))
+    return sum(rest for rest, _ in counts) + sum(n_bytes for _, n_bytes in arrays)
 
 
 def describe_changes(before: Settings, after: Settings) -> str:

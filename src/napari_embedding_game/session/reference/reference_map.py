@@ -224,9 +224,18 @@ def _make_reference_of_other_program(
     origin = positions.mean(axis=0)
     unit = float(np.linalg.norm(positions - origin) / np.linalg.norm(fitted.points))
     note = f"New cells are placed on {basis}, by those nearest in {dataset.space}."
-    way = _find_projection(adata, dataset.space, name)
-    of_file = _find_symbols_by_gene_id(adata), (note,), path
-    return ReferenceMap(name, dataset, fitted, way, *of_file, basis, unit, origin)
+    return ReferenceMap(
+        name=name,
+        dataset=dataset,
+        fitted=fitted,
+        projection=_find_projection(adata, dataset.space, name),
+        symbols=_find_symbols_by_gene_id(adata),
+        notes=(note,),
+        path=path,
+        basis=basis,
+        unit=unit,
+        origin=origin,
+    )
 
 
 def restore_parameter(value: Any) -> Any:
