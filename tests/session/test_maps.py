@@ -7,7 +7,7 @@ import pytest
 from psygnal import EmitLoopError
 
 import worlds
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.measure import measure_labels_in_stages
 from napari_embedding_game.data.label_objects import Objects
@@ -331,6 +331,24 @@ def test_a_file_with_a_column_annotation_keeps_it_beside_the_names(tree, session
     given = session.dataset.obs["annotation 2"].value_counts().to_dict()
     assert given == {"naive": 5, "T cells": 20}
     assert set(session.dataset.obs["annotation"]) == {"of the file"}
+
+
+def test_a_column_called_like_the_annotation_gives_no_names(tree, session):
+    n = len(session.dataset.obs)
+    session.add_columns(Dataset.with_map_column, "annotation score", np.arange(n))
+    session.clusters.make_group(np.arange(5), "T cells")
+    tree.open_child_map(np.arange(20), "part")
+    given = session.dataset.obs["annotation"]
+    counts = given.value_counts(dropna=False).to_dict()
+    assert counts == {"T cells": 5, "lymphocytes": 10, np.nan: 5}
+
+
+def test_an_older_file_has_the_annotation_of_the_parent_by_its_name(session, child):
+    stored = file_rows.to_stored_rows(session.dataset)
+    older = {"annotation": AddedColumns(kind="map", columns=("annotation",))}
+    assert dict(stored.added) != older
+    dataset = file_rows.to_dataset(replace(stored, added=older))
+    assert [*dataset.added_of_kind("parent")] == ["annotation"]
 
 
 def test_what_is_let_go_below_has_the_name_that_it_has_above_by_now(tree, session):

@@ -33,10 +33,13 @@ Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 """Source rows by the class that they are examples of."""
 CONFIDENCE = "_confidence"
 """Suffix of the name of a column with the probability of a taught class."""
-Kind: TypeAlias = Literal["score", "map", "change", "taught", "predicted"]
-"""How columns were made: scored by genes, computed on a map, as changes of shares on a
-map, learned from examples, or predicted from a reference."""
+Kind: TypeAlias = Literal["score", "map", "parent", "change", "taught", "predicted"]
+"""How columns were made: scored by genes, computed on a map, as the annotation of the
+parent map, as changes of shares on a map, learned from examples, or predicted from a
+reference."""
 
+ANNOTATION = "annotation"
+"""Column of a child map with the annotation of its rows in the parent."""
 UNASSIGNED = "unassigned"
 """Level of rows that are in no cluster, as they are not on the map."""
 SAMPLE = "sample"
@@ -358,13 +361,29 @@ class Dataset:
 
         The cache of computed values is shared with this dataset.
         """
-        rows, dataset = self.matrix_rows, copy(self)
-        if rows is None:
+        if self.matrix_rows is None:
             return self
-        own = self.matrices.take(rows, is_pairwise=self.is_distances)
-        vars(dataset).update(matrices=own, matrix_rows=None)
-        vars(dataset).pop("expression", None)
+        own = self.matrices.take(self.matrix_rows, is_pairwise=self.is_distances)
+        dataset = self._replace_and_share_cache(matrices=own, matrix_rows=None)
+        vars(dataset).pop("expression", None)  # of the former matrices
         return dataset
+
+    def _replace_and_share_cache(self, **fields: Any) -> Dataset:
+        """Return the dataset with other fields, and with the same ``known`` object.
+
+        Cached properties are kept, too, so the fields must not change them.
+        """
+        dataset = copy(self)
+        vars(dataset).update(fields)
+        return dataset
+
+    def is_of_same_reading(self, other: Dataset) -> bool:
+        """Return whether two datasets were read at once, the same rows or others.
+
+        Subsets and datasets with more columns have the ``provenance`` object of the
+        dataset that they were made from; each reading makes a new one.
+        """
+        return self.provenance is other.provenance
 
     def with_matrices(self, **fields: Any) -> Dataset:
         """Return the dataset with other matrices, and other fields that belong to them.
@@ -419,9 +438,8 @@ class Dataset:
         for one, values in new.items():
             obs.insert(obs.shape[1], one, values)
         added = {**self.added, name: replace(record, columns=tuple(new))}
-        dataset = copy(self)  # shares the cache of computed values
-        vars(dataset).update(obs=obs, added=added, roles=_decide_roles(obs, self.roles))
-        return dataset, name
+        roles = _decide_roles(obs, self.roles)
+        return self._replace_and_share_cache(obs=obs, added=added, roles=roles), name
 
     def with_roles_and_gene_kind(self, options: ReadOptions) -> Dataset:
         """Return the dataset with the column roles and the gene kind of the options.

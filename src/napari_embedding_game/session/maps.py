@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import ANNOTATION, AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.identity import Identity, align_rows, is_unchanged_order
 from napari_embedding_game.data.prediction import OR_UNLIKE, with_predicted_labels
@@ -42,8 +42,6 @@ from napari_embedding_game.session.sources import store_read_result, stored_read
 
 MIN_POINTS = 10
 """Fewest rows of a child map."""
-ANNOTATION = "annotation"
-"""Column of a child map with the annotation of its rows in the parent."""
 MATCHED = (
     "{} stands in another order since: its rows were matched by their names, and have "
     "the same numbers."
@@ -112,7 +110,7 @@ class MapTree:
     def set_read_result(self, read: ReadResult) -> None:
         """Store how the data on show were read, and give all maps its source.
 
-        Maps with the provenance of the data on show get its options, too; other maps
+        Maps of the same reading as the data on show get its options, too; other maps
         keep their own.  A root map of which no reading is known gets this one with its
         own options. Where only some columns were chosen, the columns of the former
         reading stay on offer.
@@ -124,7 +122,7 @@ class MapTree:
         for one in self._maps.values():
             earlier = stored_read_result(one.dataset)
             if earlier is not None:
-                is_same = one.dataset.provenance is self._session.dataset.provenance
+                is_same = one.dataset.is_of_same_reading(self._session.dataset)
                 options = read.options if is_same else earlier.options
                 earlier = replace(earlier, source=read.source, options=options)
                 store_read_result(one.dataset, earlier)
@@ -421,14 +419,14 @@ class MapTree:
             pd.Series(None, child.obs.index, object),
         )
         # The file may have a column of that name: then the one made here has a number.
-        for one in child.added_of_kind("map"):
-            if one.startswith(ANNOTATION):
-                names = child.obs[one].astype(object)
+        for one in child.added_of_kind("parent"):
+            names = child.obs[one].astype(object)
         for code, group in annotation.groups.items():
             names[codes == code] = group.name
         if not names.notna().any():
             return child
-        return child.with_map_column(ANNOTATION, pd.Categorical(names))[0]
+        record, columns = AddedColumns(kind="parent"), {"": pd.Categorical(names)}
+        return child.with_columns(ANNOTATION, columns, record)[0]
 
     def _add_map(self, key: str, title: str, parent: str | None, kind: MapKind) -> None:
         """Store the session's state as the map ``key`` below a parent.

@@ -6,6 +6,7 @@ is needed to show the map without it, and numbers that are in no file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -20,7 +21,12 @@ from numpy.typing import NDArray
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
 from napari_embedding_game.data.column_names import Role
-from napari_embedding_game.data.dataset import SAMPLE, AddedColumns, Dataset
+from napari_embedding_game.data.dataset import (
+    ANNOTATION,
+    SAMPLE,
+    AddedColumns,
+    Dataset,
+)
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
     does_h5ad_contain_source,
@@ -313,9 +319,21 @@ def to_dataset(rows: StoredRows) -> Dataset:
     table, usual = rows.worked_out, AddedColumns(kind="map")
     by_name = {name: replace(usual, columns=(name,)) for name in map(str, table)}
     added = by_name if rows.added is None else rows.added
+    added = {name: _infer_kind(name, one) for name, one in added.items()}
     dataset = dataset.restore_added_columns(table, added)
     dataset.known[ROWS] = rows
     return dataset
+
+
+def _infer_kind(name: str, record: AddedColumns) -> AddedColumns:
+    """Return the record of stored columns with its kind.
+
+    Older files store "map" for the annotation of the parent map, and tell it by the
+    name of its column.
+    """
+    has_name = re.fullmatch(rf"{ANNOTATION}( \d+)?", name) is not None
+    is_of_parent = record.kind == "map" and has_name
+    return replace(record, kind="parent") if is_of_parent else record
 
 
 def hash_map_numbers(dataset: Dataset) -> str:
