@@ -441,7 +441,7 @@ class LabelEditor(Walker):
         self.n_drawn += len(drawn)
         dataset = self.read()
         assert not self.maps.open_new_reading(dataset)
-        names = self.maps.carry_clusters(dataset)
+        names = self.maps.transfer_clusters(dataset)
         self.desk.session.load(dataset)
         self.book.restore(names)
         self.model.keep_only("")
