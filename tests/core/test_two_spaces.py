@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from napari_embedding_game.core import pipeline
@@ -91,6 +92,16 @@ def test_what_is_no_second_space_is_refused():
 def fit(share, **options):
     model = EmbeddingGame(method_params={"second_share": share}, **SMALL)
     return model.fit(X, second_X=SECOND, **options)
+
+
+def test_a_second_space_may_be_a_table_and_has_columns():
+    of_table = EmbeddingGame(**SMALL).fit(X, second_X=pd.DataFrame(SECOND))
+    of_array = EmbeddingGame(**SMALL).fit(X, second_X=SECOND)
+    assert of_table.map_hash_ == of_array.map_hash_
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        EmbeddingGame(**SMALL).fit(X, second_X=SECOND[:, 0])
+    with pytest.raises(ValueError, match="could not convert"):
+        EmbeddingGame(**SMALL).fit(X, second_X=[["a"]] * len(X))
 
 
 def test_a_share_of_0_is_the_map_of_one_space_and_1_that_of_the_other():

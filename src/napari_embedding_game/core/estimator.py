@@ -23,7 +23,7 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -632,8 +632,14 @@ class EmbeddingGame(
                 f'second_space="{settings.second_space}" only names a space: give its '
                 "rows as second_X."
             )
-        if second_X is not None and not hasattr(second_X, "shape"):
-            second_X = np.asarray(second_X, dtype=float)
+        if second_X is not None:
+            second_X = check_array(
+                _to_plain_matrix(second_X, "second_X"),
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+                input_name="second_X",
+            )
         pipeline.validate_settings_for_data(X, settings)
         settings = _limit_neighbors_to_rows(settings, n_rows)
         if neighbors is None:
@@ -713,15 +719,7 @@ class EmbeddingGame(
                 'give adata.obsm["X_pca"] or another space of it, or use '
                 "tl.embedding_game(adata)."
             )
-        if hasattr(X, "detach"):  # a tensor, whose type scikit-learn does not see
-            X = np.asarray(X.detach().cpu())
-        if np.ma.is_masked(X):  # it would take what lies under the mask
-            X = X.astype(float).filled(np.nan)
-        if sparse.issparse(X):
-            try:
-                validate_sparse(X)
-            except ValueError as error:
-                raise InputError(f"X is damaged, as {error}: make it anew.") from error
+        X = _to_plain_matrix(X, "X")
         kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
         rows = validate_data(self, X, ensure_all_finite=False, **kinds, **options)
         if (gap := find_first_nonfinite(rows)) is not None:
@@ -800,6 +798,23 @@ class EmbeddingGame(
 EmbeddingGame.transform = available_if(  # type: ignore[method-assign]
     _supports_new_rows
 )(EmbeddingGame.transform)
+
+
+def _to_plain_matrix(X: Any, name: str) -> Any:
+    """Return a tensor as an array, and masked values as NaN; other rows as they are.
+
+    Raises InputError, with the ``name`` of the rows, for a damaged sparse matrix.
+    """
+    if hasattr(X, "detach"):  # a tensor, whose type scikit-learn does not see
+        X = np.asarray(X.detach().cpu())
+    if np.ma.is_masked(X):  # it would take what lies under the mask
+        X = X.astype(float).filled(np.nan)
+    if sparse.issparse(X):
+        try:
+            validate_sparse(X)
+        except ValueError as error:
+            raise InputError(f"{name} is damaged, as {error}: make it anew.") from error
+    return X
 
 
 def _validate_neighbors(
