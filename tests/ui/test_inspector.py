@@ -536,8 +536,7 @@ def test_a_heading_ranks_all_genes_that_are_certain(
     values[:10] += np.linspace(-0.9, 0.9, 60)
     values = np.clip(values, 0, None)
     names = tuple(f"g{i}" for i in range(60))
-    parts = {"profile": values, "profile_names": names}
-    pane = show_markers(replace(dataset, **parts))
+    pane = show_markers(dataset.with_matrices(profile=values, profile_names=names))
     session.selection.select_points(np.arange(10))
     qtbot.waitUntil(lambda: pane.result is not None)
     assert pane.table.keys == pane.result.names[:20].tolist()

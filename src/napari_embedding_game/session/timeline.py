@@ -7,6 +7,7 @@ mark before are kept as another branch.
 
 from __future__ import annotations
 
+import math
 import pickle
 import time
 from collections.abc import Callable
@@ -285,23 +286,20 @@ def thin_old_marks(state: TimelineState, max_bytes: int) -> TimelineState:
 
 
 def _find_closest_mark(state: TimelineState, marks: list[Mark]) -> int:
-    """Return the number of that mark whose neighbours lie nearest for its age.
+    """Return which of ``marks`` has the nearest neighbours for its age: its number.
 
     Distances are in marks that were made. The first mark of all has no neighbour
-    before, so it is found only if it is alone.
+    before, so it is found only if it is the only one of ``marks``.
     """
-    numbers = [0, *(mark.number for mark in state.marks), state.n_made + 1]
-    among = {mark.number for mark in marks}
-    densities = {
-        number: (after - before) / (state.n_made + 1 - number)
-        for before, number, after in zip(
-            numbers, numbers[1:], numbers[2:], strict=False
-        )
-        if number in among
+    numbers = [mark.number for mark in state.marks]
+    end = max(numbers) + 1
+    before_and_after = zip([0, *numbers], [*numbers[1:], end], strict=False)
+    gaps = {
+        number: (after - before) / (end - number)
+        for number, (before, after) in zip(numbers, before_and_after, strict=True)
     }
-    if len(densities) > 1:
-        densities.pop(numbers[1], None)
-    return min(densities, key=densities.__getitem__)
+    gaps[numbers[0]] = math.inf
+    return min((mark.number for mark in marks), key=gaps.__getitem__)
 
 
 def _without_mark(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
