@@ -1,5 +1,7 @@
 """Marks of a map: kept, thinned out, looked back at, and gone on from."""
 
+import gc
+import weakref
 from unittest.mock import Mock
 
 import numpy as np
@@ -183,6 +185,25 @@ def to_end(run):
             if frame.snapshot.finished:
                 run.stop()
     return shots
+
+
+@pytest.mark.parametrize("large_picture", [0.0, 0.5])
+def test_a_run_keeps_no_rows_that_were_taken_for_it(large_picture):
+    rows, taken = np.random.default_rng(0).random((60, 4), np.float32), []
+
+    def take():
+        X = rows.copy()
+        taken.append(weakref.ref(X))
+        return X
+
+    chosen = {"n_landmarks": 6, "max_iter": 20, "n_neighbors": 5}
+    settings = Settings(**chosen, affinity="mixed", large_picture=large_picture)
+    run = GameRun(take, settings, pace=UNPACED)
+    (*_, last) = to_end(run)
+    gc.collect()
+    assert [one() for one in taken] == [None] * (1 + bool(large_picture))
+    (*_, alike) = to_end(GameRun(lambda: rows, settings, pace=UNPACED))
+    np.testing.assert_array_equal(last.embedding, alike.embedding)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ MAX_COORDINATES = 100
 class Coordinates:
     """Rows ``X`` (N, D), the metric between rows, and the seed of the components.
 
+    ``X`` may be a function that returns the rows, so that they are not kept meanwhile.
     For "cosine" and "correlation" rows are scaled to length 1, for other metrics they
     are not.
     """
@@ -39,7 +40,7 @@ class Coordinates:
         float32; rows are centred and in the unit of :class:`Rows`.
         """
         metric = self.metric if self.metric in SEARCHED else "euclidean"
-        rows = Rows(self.X, metric)
+        rows = Rows(self.X() if callable(self.X) else self.X, metric)
         if rows.shape[1] <= MAX_COORDINATES:
             return rows[:]
         seed = self.random_state

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from napari_embedding_game.core import live_run
@@ -159,6 +159,10 @@ class GameRun:
             self.edges, self._layout = self.engine.make_edges_and_layout(
                 graph, X, self.settings, self.warm_start, second_X
             )
+        coordinates = getattr(self.edges, "coordinates", None)
+        if coordinates is not None:  # they would keep the rows as long as the run
+            coordinates = replace(coordinates, X=self.make_X)
+            self.edges = replace(self.edges, coordinates=coordinates)
 
     def find_edges(self, settings: Settings) -> Any:
         """Return the edges by which settings play the game; None before they exist."""
