@@ -189,6 +189,16 @@ def test_a_unit_is_told_by_equal_columns(cells):
     assert (tissue.origin, tissue.unit) == ("obsm['spatial']", "µm")
 
 
+@pytest.mark.parametrize("names", ["yx", "xy", "ab", "aa"])
+def test_axes_that_a_table_calls_y_and_x_change_places(cells, names):
+    places = cells.obsm["spatial"]
+    table = pd.DataFrame(places, cells.obs_names, [*names])
+    cells.obsm["spatial"] = table
+    expected = places[:, ::-1] if names == "yx" else places
+    positions = from_anndata(cells, "cells").tissue.positions
+    np.testing.assert_allclose(positions, expected, rtol=1e-6)
+
+
 def test_regions_of_spatialdata_are_sections(cells):
     cells.obsm["spatial"][cells.obs["library_id"] == "a"] += 5000
     assert from_anndata(cells, "cells").tissue.section_column == ""

@@ -123,6 +123,14 @@ def find_tissue(
     return None
 
 
+def order_axes(names: Sequence[str]) -> list[str]:
+    """Return names of axes as x, y (and z) if they say which is which, else as given."""
+    for axes in _find_named_axes(names):
+        if len(axes.columns) == len(names):
+            return [*axes.columns]
+    return [*names]
+
+
 def _find_obsm_axes(
     names: Sequence[str], keys: Sequence[str], unit: Unit
 ) -> Iterator[_Axes]:

@@ -49,6 +49,7 @@ from napari_embedding_game.data.identity import (
     hash_rows,
 )
 from napari_embedding_game.data.limits import memory
+from napari_embedding_game.data.positions import order_axes
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
@@ -376,11 +377,17 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
 def _read_coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
     """Return the maps and positions in ``obsm`` as columns such as "X_umap 1".
 
-    Maps of this program, and columns whose names ``obs`` has already, are left out.
+    Columns of a table that are called y and x change places.  Maps of this program, and
+    columns whose names ``obs`` has already, are left out.
     """
     coordinates: dict[str, Any] = {}
     for key in spaces.find_coordinate_keys(root):
-        values = to_dense(store.read_element(root["obsm"][key], where, f"its {key}"))
+        values = store.read_element(root["obsm"][key], where, f"its {key}")
+        if isinstance(values, pd.DataFrame):
+            names = [*map(str, values.columns)]
+            rank_of = order_axes(names).index
+            values = values.iloc[:, np.argsort([*map(rank_of, names)], kind="stable")]
+        values = to_dense(values)
         coordinates |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
     new = {name: axis for name, axis in coordinates.items() if name not in obs}
     return pd.DataFrame(new, index=obs.index)
