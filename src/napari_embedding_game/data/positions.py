@@ -124,7 +124,7 @@ def find_tissue(
 
 
 def order_axes(names: Sequence[str]) -> list[str]:
-    """Return names of axes as x, y (and z) if they say which is which, else as given."""
+    """Return names of axes as x, y (and z) if they say so, else as given."""
     for axes in _find_named_axes(names):
         if len(axes.columns) == len(names):
             return [*axes.columns]
