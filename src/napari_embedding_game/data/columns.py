@@ -18,18 +18,28 @@ KEY = "embedding_game"
 """Prefix of the name of each column that a map is written into."""
 NO_LEVEL = "(missing)"
 """Name of the group of rows without a level: a level of a file may be "missing"."""
-# Numbers under these names identify or group rows, and are no measurements.
 _NAME_OR_GROUP = re.compile(
-    r"^(metadata_)?(row|column|col|field|plane|fov|slice|timestep|week|passage)$"
-    r"|(^|[_\- .])(id|ids|index|label|labels|class|target|cluster"
-    r"|(?<!\bn.)(?<!\bnum.)(?<!\bof.)(?<!\bnumber.)(?<!\bcount.)clusters"
-    r"|(leiden|louvain|snn_res)[_\- .res\d]*"
-    r"|image|slide|well|plate|instance|code|barcode|batch|sample|donor|patient|subject"
-    r"|animal|mouse|replicate|library|lane|cohort|condition|treatment|experiment"
-    r"|day|date|timepoint"
-    r"|(object|image|cell|nucleus|nuclei|instance|roi|site|field)[_\- .]?(number|no))$",
-    re.IGNORECASE,
+    r"""
+    # Names of which all is one of these words:
+    ^(metadata_)?(row|column|col|field|plane|fov|slice|timestep|week|passage)$
+    |
+    # Names that end in one of these words, after a separator:
+    (^|[_\- .])(
+        id|ids|index|label|labels|class|target|cluster
+        # clusters, but not a number of them, as n_clusters
+        |(?<!\bn.)(?<!\bnum.)(?<!\bof.)(?<!\bnumber.)(?<!\bcount.)clusters
+        # clusterings with their resolution, as leiden_0.5 and RNA_snn_res.1
+        |(leiden|louvain|snn_res)[_\- .res\d]*
+        |image|slide|well|plate|instance|code|barcode|batch|sample|donor|patient
+        |subject|animal|mouse|replicate|library|lane|cohort|condition|treatment
+        |experiment|day|date|timepoint
+        # numbers of things, as ObjectNumber after its words are split
+        |(object|image|cell|nucleus|nuclei|instance|roi|site|field)[_\- .]?(number|no)
+    )$
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
+"""Names of numbers that identify or group rows, and are no measurements."""
 _NEVER_ROW_NAMES = re.compile(
     rf"{TEXT.pattern}|(.*[_ ])?well([_ ]?(id|name|position))?$", re.I
 )

@@ -52,6 +52,13 @@ MAX_X = 64_000_000
 them."""
 ROWS, FINGERPRINT = "rows", "fingerprint"
 """Keys of :attr:`Dataset.known`: the rows of a file, and the hash of their numbers."""
+MAP_FIELDS = ("name", "space", "kept", "provenance", "left_out")
+"""Fields of a dataset that the rows of every map have under the same name."""
+SOURCE_FIELDS = (
+    *("var_names", "gene_ids", "has_expression", "gene_kind"),
+    *("level_colors", "roles", "quality"),
+)
+"""Fields of a dataset that are stored under the same name where no file has them."""
 TOO_LARGE = "What {} is compared by is too large for a session file: load its data."
 
 
@@ -99,8 +106,7 @@ class StoredRows:
     quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    """The last four are fields of :class:`Dataset`; notes and ``left_out`` are stored
-    wherever the numbers are."""
+    """Notes and ``left_out`` are stored wherever the numbers are."""
     objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows of the source."""
     tissue: Tissue | None = None
@@ -177,22 +183,19 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
         if key is not None:
             roles = (options or DEFAULT_OPTIONS).roles
             options, result = ReadOptions(space=f"obsm['{key}']", roles=roles), None
+    same = {part: getattr(dataset, part) for part in MAP_FIELDS}
     return StoredRows(
-        name=dataset.name,
-        space=dataset.space,
         notes=dataset.notes,
-        left_out=dict(dataset.left_out),
         path="" if source is None else str(source.absolute()),
         options=options,
         fingerprint=hash_map_numbers(dataset),
-        provenance=dict(dataset.provenance),
         names=tuple(map(str, dataset.obs.index)),
-        kept=dataset.kept,
         objects=dataset.source_objects,
         tissue=tissue,
         added=dict(dataset.added),
         worked_out=dataset.obs[dataset.added_columns],
         prepared=result,
+        **same,
         **stored,
     )
 
@@ -220,14 +223,12 @@ def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     Columns that were added in the program are left out.  A profile that is too large is
     replaced by one without genes, and ``has_expression`` is then False.
     """
-    obs, source_obs = dataset.obs, dataset.source_obs
+    obs, X = dataset.obs, dataset.X
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
-    same = "X var_names gene_ids has_expression gene_kind level_colors roles quality"
-    parts = {"obs": obs, **{part: getattr(dataset, part) for part in same.split()}}
-    if source_obs is not None:
-        parts["source_obs"] = source_obs
-    if sp.issparse(parts["X"]):
-        parts["sparse_X"] = parts.pop("X")
+    parts = {"obs": obs, **{part: getattr(dataset, part) for part in SOURCE_FIELDS}}
+    parts["sparse_X" if sp.issparse(X) else "X"] = X
+    if dataset.source_obs is not None:
+        parts["source_obs"] = dataset.source_obs
     is_without_columns = dataset.is_distances and not dataset.profile_names
     if is_without_columns or not dataset.has_own_profile:
         return parts
@@ -297,10 +298,6 @@ def to_dataset(rows: StoredRows) -> Dataset:
     profile = rows.profile if rows.genes is None else rows.genes
     if X is not None and profile is not None and not profile.shape[1]:
         reason = TOO_LARGE.format(rows.name)
-    same = (
-        "name space profile_names gene_ids has_expression gene_kind var_names kept "
-        "provenance level_colors roles quality left_out"
-    )
     dataset = Dataset.from_matrices(
         X=np.zeros((len(names), 0), np.float32) if X is None else X,
         obs=obs,
@@ -314,7 +311,8 @@ def to_dataset(rows: StoredRows) -> Dataset:
         projection=result.projection if result and X is not None else None,
         source_objects=rows.objects,
         source_tissue=rows.tissue,
-        **{part: getattr(rows, part) for part in same.split()},
+        profile_names=rows.profile_names,
+        **{part: getattr(rows, part) for part in (*MAP_FIELDS, *SOURCE_FIELDS)},
     )
     table, usual = rows.worked_out, AddedColumns(kind="map")
     by_name = {name: replace(usual, columns=(name,)) for name in map(str, table)}
