@@ -82,22 +82,8 @@ def apply_recipe(
         )
     yield Stage("Filtering cells and genes")
     counts = sp.csr_matrix(dataset.X)
-    quality = compute_cell_quality(counts, dataset.var_names)
-    reasons = find_cells_outside_limits(recipe, quality, name)
+    quality, reasons = yield from _check_cells(dataset, counts, recipe, stored)
     kept = find_passing_cells(reasons)
-    if key is not None:
-        harmony.check_batches(dataset, key, kept)
-    if recipe.doublets:
-        yield Stage("Finding doublets")
-        scores, is_doublet = np.full(len(kept), np.nan), np.zeros_like(kept)
-        if stored is not None and stored.doublet_scores is not None:
-            scores = stored.doublet_scores[dataset.kept]
-            is_doublet = kept & ~stored.kept[dataset.kept]
-        else:
-            batches = None if key is None else dataset.obs[key][kept]
-            scores[kept], is_doublet[kept] = find_doublets(counts[kept], batches)
-        quality["doublet_score"], reasons["doublets"] = scores, (is_doublet, _DOUBLET)
-        kept = find_passing_cells(reasons)
     if stored is not None and not np.array_equal(kept, stored.kept[dataset.kept]):
         return (yield from apply_recipe(dataset, recipe))
     counts, part = counts[kept], dataset.subset(kept)
@@ -105,12 +91,9 @@ def apply_recipe(
     genes, adata = yield from normalise_and_log(counts, n_detected, recipe, name)
     names = np.asarray(dataset.var_names, dtype=object)[genes]
     if stored is None or stored.projection is None:
-        variable = yield from compute_pca_of_variable_genes(adata, recipe, name)
-        components = variable.obsm["X_pca"]
-        variable.var_names = names[variable.var_names.astype(int)]
-        projection = _to_projection(variable, recipe)
-        if key is not None:
-            components = yield from harmony.mix_batches(components, part.obs, key)
+        components, projection = yield from _compute_components(
+            adata, names, part.obs, recipe, name
+        )
     else:
         components, projection = stored.X, stored.projection
     yield Stage("Putting the map's data together")
@@ -142,6 +125,60 @@ def apply_recipe(
         notes=(*dataset.notes, *_describe_recipe(recipe, facts, reasons, len(genes))),
         provenance={**dataset.provenance, "recipe": facts},
     )
+
+
+def _check_cells(
+    dataset: Dataset,
+    counts: sp.csr_matrix,
+    recipe: Recipe,
+    stored: RecipeResult | None,
+) -> Stages[tuple[pd.DataFrame, Reasons]]:
+    """Return the quality of each cell, and the cells left out by reason, in stages.
+
+    With ``recipe.doublets`` the quality has a column "doublet_score", NaN for cells
+    that are left out for another reason; scores of ``stored`` are used if there are
+    any.  ``counts`` (n, G): of the dataset's cells.  Raises DataError if too few cells
+    are left, or the batches cannot be mixed.
+    """
+    key = recipe.batch_key
+    quality = compute_cell_quality(counts, dataset.var_names)
+    reasons = find_cells_outside_limits(recipe, quality, dataset.name)
+    kept = find_passing_cells(reasons)
+    if key is not None:
+        harmony.check_batches(dataset, key, kept)
+    if recipe.doublets:
+        yield Stage("Finding doublets")
+        scores, is_doublet = np.full(len(kept), np.nan), np.zeros_like(kept)
+        if stored is not None and stored.doublet_scores is not None:
+            scores = stored.doublet_scores[dataset.kept]
+            is_doublet = kept & ~stored.kept[dataset.kept]
+        else:
+            batches = None if key is None else dataset.obs[key][kept]
+            scores[kept], is_doublet[kept] = find_doublets(counts[kept], batches)
+        quality["doublet_score"], reasons["doublets"] = scores, (is_doublet, _DOUBLET)
+    return quality, reasons
+
+
+def _compute_components(
+    adata: AnnData,
+    names: NDArray[Any],
+    obs: pd.DataFrame,
+    recipe: Recipe,
+    where: str,
+) -> Stages[tuple[NDArray[np.floating], Projection]]:
+    """Return principal components (n, C) and the projection to them, in stages.
+
+    ``adata``: log1p of normalised counts (n, G). ``names`` (G,): of its genes. ``obs``
+    (n rows): metadata with the batches, which Harmony mixes in the components if the
+    recipe names their column.
+    """
+    variable = yield from compute_pca_of_variable_genes(adata, recipe, where)
+    components = variable.obsm["X_pca"]
+    variable.var_names = names[variable.var_names.astype(int)]
+    projection = _to_projection(variable, recipe)
+    if recipe.batch_key is not None:
+        components = yield from harmony.mix_batches(components, obs, recipe.batch_key)
+    return components, projection
 
 
 def _describe_recipe(
