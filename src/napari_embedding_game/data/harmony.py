@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.column_names import is_cell_type_name
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_installed
+from napari_embedding_game.data.roles import MAX_GROUPS
 from napari_embedding_game.data.stages import Stage, Stages
 
 SEED = 0
-_MAX_LEVELS = 500
 _MIN_CELLS = 30
 """Of all levels together: harmonypy makes a cluster of 30 cells on average."""
 _CELLS_A_LEVEL = 5
@@ -62,7 +62,7 @@ def check_batches(
         others = ", ".join(find_batch_columns(dataset)) or "no column"
         raise DataError(
             f'"{key}" of {dataset.name} cannot name batches: Harmony needs '
-            f"{_MIN_CELLS} cells or more, each with one of 2 to {_MAX_LEVELS} levels, "
+            f"{_MIN_CELLS} cells or more, each with one of 2 to {MAX_GROUPS} levels, "
             f"of {_CELLS_A_LEVEL} cells on average. Choose {others}."
         )
 
@@ -72,7 +72,7 @@ def _can_be_batches(column: pd.Series) -> bool:
 
     That is at least 30 cells, and 2 to 500 levels of at least 5 cells on average.
     """
-    n_most = min(_MAX_LEVELS, len(column) / _CELLS_A_LEVEL)
+    n_most = min(MAX_GROUPS, len(column) / _CELLS_A_LEVEL)
     has_cells = len(column) >= _MIN_CELLS and column.notna().all()
     return bool(has_cells and 2 <= column.nunique() <= n_most)
 

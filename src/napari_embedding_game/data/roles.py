@@ -26,7 +26,8 @@ LEVELS: tuple[Role, ...] = ("samples", "groups")
 """Roles of columns whose levels group the rows."""
 MAX_GROUPS = 500
 """Number of distinct values above which a column names single rows."""
-_MAX_UNNAMED = {"numbers": 30, "texts": 100}
+MAX_GROUPS_OF_NUMBERS = 30
+_MAX_UNNAMED = {"numbers": MAX_GROUPS_OF_NUMBERS, "texts": 100}
 """Such a number for columns whose names do not say that they hold groups."""
 _MANY_GROUPS = re.compile(r"cluster|leiden|louvain", re.IGNORECASE)
 _TIMES = re.compile(r"day|date|time|week|passage|^(t|frame)$", re.IGNORECASE)

@@ -17,13 +17,12 @@ from napari_embedding_game.data.columns import (
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import read_frame
 from napari_embedding_game.data.images.folder import ImagePair
+from napari_embedding_game.data.roles import MAX_GROUPS_OF_NUMBERS
 from napari_embedding_game.data.wells import ROWS, parse_well, well_name
 
 PLATE_COLUMNS = ("plate", "well", "row", "column", "field")
 _RESERVED = ("image", "label", "name", "labels", "objects")
 """Names of columns that identify the objects of an image, and its files."""
-_MAX_GROUPS = 30
-"""Number of distinct numbers above which a column is a measure, and no group."""
 
 
 def build_image_table(
@@ -182,7 +181,7 @@ def _to_groups(column: pd.Series) -> pd.Series:
         return pd.Series(pd.Categorical(texts))
     # Barcodes are names, not measures.
     are_ids = kind == "integer" and column.max() > 2**53
-    if column.nunique() > _MAX_GROUPS and not are_ids:
+    if column.nunique() > MAX_GROUPS_OF_NUMBERS and not are_ids:
         return pd.to_numeric(column)
     texts = column.map(
         lambda x: f"{x:.15g}" if isinstance(x, float) else str(x), na_action="ignore"

@@ -23,6 +23,7 @@ from psygnal import Signal
 
 from napari_embedding_game.core.snapshot import IntArray, Snapshot
 from napari_embedding_game.data.clustering import Cluster, Clustering
+from napari_embedding_game.data.dataset import UNASSIGNED
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.annotation import (
     Annotation,
@@ -49,8 +50,6 @@ MIN_POINTS, MIN_SHARE = 10, 0.002
 its neighbour while nobody has chosen the number of clusters."""
 MAX_IN_NAME = 3
 """How many of the merged clusters' names stand in the name of the result."""
-RESERVED_NAME = "unassigned"
-"""The cluster name, in every file, of rows that are not on the map."""
 
 
 class Clusters:
@@ -344,7 +343,7 @@ class Clusters:
             for x, group in zip(known, new, strict=True)
         ]
         levels = values.codes.to_numpy().astype(np.intp)
-        nothing = "", RESERVED_NAME
+        nothing = "", UNASSIGNED
         out = [at for at, group in enumerate(groups) if group.name.strip() in nothing]
         levels[np.isin(levels, out)] = -1
         self._annotate_by_level(f"annotation by {column.name}", levels, groups)
@@ -440,9 +439,9 @@ class Clusters:
 
         ``cluster``: id of the cluster that may have the name; None for a new one.
         """
-        if name.lower() == RESERVED_NAME:
+        if name.lower() == UNASSIGNED:
             raise DataError(
-                f"'{RESERVED_NAME}' is what rows outside the map are called: "
+                f"'{UNASSIGNED}' is what rows outside the map are called: "
                 "choose another name."
             )
         if any(name == c.name and c.id != cluster for c in self.clusters):
