@@ -553,7 +553,7 @@ class EmbeddingGame(
 
     @available_if(_supports_new_rows)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return the likeness of new rows to the fitted rows, (Q,) float64, 0 to 1.
+        """Return how like the fitted rows each new row is, (Q,) float64, 0 to 1.
 
         The likeness is the share of the fitted rows that are at least as far from their
         nearest 15 rows, relative to the distances of these to theirs.  Below 0.01 a row
@@ -561,9 +561,8 @@ class EmbeddingGame(
         same score is ``obs["reference_likeness"]`` of :func:`.tl.map_onto_reference`
         where that has no expression.
 
-        A method rather than an attribute, because :meth:`transform` changes nothing in
-        the estimator, and as scikit-learn's detectors of outliers have it: the lower,
-        the more unlike.  :meth:`transform` describes ``X`` and the errors.
+        As in scikit-learn's detectors of outliers a lower score means a less likely
+        row.  :meth:`transform` describes ``X`` and the errors.
         """
         check_is_fitted(self, "embedding_")
         rows, fitted = self._validate_rows(X, reset=False), self._fitted

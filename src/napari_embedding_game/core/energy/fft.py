@@ -120,10 +120,11 @@ def _minus_and_plus_i_times(a, b):
 
 @njit(**_INSIDE)
 def _butterfly_2(source, target, begin, step, end, count, twiddles, at, zero):
-    """Write the butterfly of radix 2 of numbers of ``source`` (2, n) to ``target``.
+    """Compute a butterfly of radix 2: two numbers of ``source`` to two of ``target``.
 
-    ``begin``: index of x_0; ``end``: index of the first result; ``at``: index of the
-    twiddle of the second result; ``zero``: a vector of zeros.  See the comment above.
+    Source and target are (2, n).  The numbers are at ``begin`` and ``begin + step``.
+    Their sum is written at ``end``, and their difference times the twiddle ``at`` at
+    ``end + count``.  ``zero``: a vector of zeros.  See the comment above.
     """
     x0, x1 = (
         _load_complex(source, begin, zero),
@@ -136,7 +137,7 @@ def _butterfly_2(source, target, begin, step, end, count, twiddles, at, zero):
 
 @njit(**_INSIDE)
 def _butterfly_3(source, target, begin, step, end, count, twiddles, at, zero):
-    """Write the butterfly of radix 3; arguments are those of :func:`_butterfly_2`."""
+    """Compute a butterfly of radix 3; arguments as for :func:`_butterfly_2`."""
     kind = twiddles.dtype.type
     x0, x1 = (
         _load_complex(source, begin, zero),

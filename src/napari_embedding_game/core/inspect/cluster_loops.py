@@ -92,8 +92,9 @@ def move_nodes(
 def _move_nodes(
     indptr, indices, weights, resolution, order, labels, degree, volume, link, count
 ):
-    """Run :func:`move_nodes` with scratch arrays, which are overwritten.
+    """Move each node to its best community, changing ``labels``, until none moves.
 
+    Or for ``_MAX_SWEEPS`` sweeps.  The other arrays are scratch of :func:`move_nodes`:
     ``degree``, ``volume`` and ``link`` (n,) are zeros at first; ``count`` (n,) is the
     number of nodes in each community.
     """

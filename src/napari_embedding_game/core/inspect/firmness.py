@@ -58,7 +58,9 @@ def measure_cuts(
     metric: str = "euclidean",
     max_clusters: int = 30,
 ) -> Iterator[Cut]:
-    """Yield the cuts of a tree into 2 to ``max_clusters`` clusters, tested if firm.
+    """Yield the cuts of a tree into 2 to ``max_clusters`` clusters, each with a test.
+
+    The test asks whether the two clusters that the cut parts are two groups.
 
     The cuts end earlier where fewer landmarks have points.  A cut is tested where the
     smaller part has enough rows for :func:`measure_separation`; it is never firm

@@ -263,9 +263,10 @@ def _find_leading_columns(
 def _encode_groups(
     inside: BoolArray, outside: BoolArray | None, samples: Any, n_rows: int
 ) -> NDArray[np.int32]:
-    """Return the groups as an array of INSIDE, OUTSIDE or -1 for each row, (N,) int32.
+    """Check two groups of rows; return INSIDE, OUTSIDE or -1 of each row, (N,) int32.
 
-    ``outside`` None: all other rows.  InputError: the groups overlap, all rows are
+    ``outside`` None: all other rows.  ``samples`` and ``n_rows`` are only compared with
+    the length of the groups.  InputError: the groups overlap, all rows are
     inside, or a group has fewer than ``MIN_ROWS`` rows.
     """
     if outside is None and inside.all():

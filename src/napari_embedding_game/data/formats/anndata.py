@@ -415,10 +415,10 @@ def _choose_and_read_compared_genes(
 ) -> _Genes:
     """Read the genes to compare clusters by, with their unique names and notes.
 
-    As in scanpy these are the genes of ``raw``, which stay unscaled; but those of the
-    embedded layer, or of ``X``, where only ``raw`` holds counts and the others have no
-    value below 0. Logarithms of another base become natural. The matrix is None without
-    genes, or if they are too large for the memory.
+    As in scanpy these are the genes of ``raw``, which stay unscaled. Where only ``raw``
+    holds counts, and the embedded layer or ``X`` has no value below 0, they are those
+    of that layer or of ``X``. Logarithms of another base become natural. The matrix is
+    None without genes, or if they are too large for the memory.
 
     ``space`` and ``values``: what is embedded, so that it is not read twice. ``names``:
     names of the genes of this space.

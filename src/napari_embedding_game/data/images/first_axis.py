@@ -100,10 +100,10 @@ def _measure_shifts(
 
 
 def _compute_relative_end_areas(areas: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the mean area of a label's ends relative to its largest area, (K,).
+    """Return the mean area of the ends of each label by its largest area, (K,).
 
-    An end is a part beside a plane without the label. Labels without ends are left out,
-    so that K may be smaller than the number of labels.
+    ``areas`` (planes, labels): number of pixels. An end is a part beside a plane
+    without the label; labels without ends are left out.
     """
     present = areas > 0
     absent = ~present

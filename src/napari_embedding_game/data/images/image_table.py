@@ -123,10 +123,10 @@ def _make_image_keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFra
 
 
 def _normalise_key(value: object) -> str:
-    """Return a name of a well as "B03", another name in a form that compares.
+    """Return a name such that equal images, or equal wells, have equal names.
 
-    That is lower case, at most one folder, "_" for spaces, points and dashes, and no
-    leading zeros, as spreadsheets write 21 for 0021.
+    Wells are as "B03". Other names have lower case, at most one folder, "_" for spaces,
+    points and dashes, and no leading zeros, as spreadsheets write 21 for 0021.
     """
     if well := parse_well(value):
         return well_name(well)

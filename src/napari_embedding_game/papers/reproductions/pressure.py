@@ -287,9 +287,10 @@ def compare_minimisers(
     spectral_direction: SpectralDirection | None = None,
     names: Sequence[str] = (PP_FROM_SD, PP),
 ) -> dict[str, list[float]]:
-    """Return the energies of each step of SD, PP from SD's end, and PP from ``start``.
+    """Return the energies of the spectral direction and of pressured points, by step.
 
-    The keys are "SD" and ``names``, the variants of PP to run.  ``start`` (N, 2);
+    The keys are "SD", which is always run, and ``names``: the variants of pressured
+    points, PP, to be run from the end of SD and from ``start``.  ``start`` (N, 2);
     ``max_iter``: limit of each run; ``spectral_direction``: computed by default.
     """
     spectral_direction = spectral_direction or SpectralDirection(objective.forces.edges)

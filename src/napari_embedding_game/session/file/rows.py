@@ -201,9 +201,9 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> StoredRows:
 
 
 def _must_store_values(dataset: Dataset, for_h5ad: bool) -> bool:
-    """Return whether the numbers have to be stored, as no other file has them.
+    """Return whether the file has to hold the numbers, to be read without another file.
 
-    - Of a sample: never.
+    - Of a sample dataset: never.
     - In a session file: if there is no source, and X has at most ``MAX_X`` bytes.
     - In an .h5ad file: if X and profile are dense, and it does not hold the source.
     """

@@ -332,9 +332,9 @@ class _Notebook:
         return {"second_rep": TISSUE, **({"section_key": key} if key else {})}
 
     def _add_new_columns(self) -> None:
-        """Add code that reads the columns made in the window from the table.
+        """Add code that reads the columns made in the window from the exported table.
 
-        The columns are added to the table; nothing happens without any.
+        The columns are added to that table, ``self.rows``; nothing happens without any.
         """
         dataset = self.dataset
         names = [name for name in dataset.obs if name in dataset.added_columns]

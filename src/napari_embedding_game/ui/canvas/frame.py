@@ -93,7 +93,10 @@ class Frame:
 
     @classmethod
     def of_world(cls, side: float, n_axes: int = 2) -> Frame:
-        """Return a frame of points that have world units and the world's origin."""
+        """Return a frame that neither scales nor moves points from 0 to a side.
+
+        A tissue has such a frame: its positions are in units of the world.
+        """
         frame = cls(n_axes=n_axes)
         frame.side, frame._half = side, side / 2
         frame._center[-2:] = side / 2

@@ -267,9 +267,9 @@ class MapScene(QObject):
     ) -> None:
         """Move the map next to other layers, or to other displayed axes, if needed.
 
-        The session is told the present directions on the canvas.  A moved map is
-        rendered with its thumbnails, and soon its features are written and the camera
-        is fitted.
+        With ``is_forced`` it is moved anyway.  A moved map is rendered with its
+        thumbnails, and soon its features are written and the camera is fitted.  The
+        session notes which directions of the map go right and up on the canvas.
         """
         self._update_facing()
         if self.session.snapshot is None:
@@ -620,7 +620,10 @@ class MapScene(QObject):
 
 
 def describe_neighbors_correction(correction: Correction) -> str:
-    """Return a sentence on how many true neighbours moved in, and strangers out."""
+    """Return a sentence on what *True neighbours* has moved.
+
+    True neighbours move to the selection, and strangers away from it.
+    """
     n_in, n_out = len(correction.moved_in), len(correction.moved_out)
     if not (n_in or n_out):
         return "All true neighbours of the selection are beside it, without strangers."

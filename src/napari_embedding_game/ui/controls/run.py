@@ -242,7 +242,7 @@ class RunControls(QWidget):
             self.stage.show_text(origin)  # also while something is selected
 
     def _on_state_changed(self, state: State) -> None:
-        """Forget the map's origin, and update the buttons for a new state of the run.
+        """Clear the text on where the map came from, and update the buttons.
 
         When a run begins, its progress is reset.
         """

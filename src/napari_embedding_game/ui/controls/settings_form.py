@@ -61,8 +61,8 @@ def describe_settings(settings: Mapping[str, Any]) -> str:
 def make_setting_controls(settings: ChosenSettings) -> Container[ValueWidget]:
     """Return a container with a control for each setting, in the order of ``NAMES``.
 
-    The controls show their defaults, and change no setting: choices alone depend on
-    ``settings``, for the present method.
+    The controls show defaults and change no setting.  ``settings`` only say which
+    choices a control offers.
     """
     controls = Container[ValueWidget](labels=False)
     for name in NAMES:

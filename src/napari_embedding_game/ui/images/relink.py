@@ -267,7 +267,7 @@ class RelinkPanel(LayerPanel):
         self._show_first_problem()
 
     def _on_map_restored(self, saved: SavedMap) -> None:
-        """Look for the layers that the session file records.
+        """Store which layers the session file records, and look for them.
 
         An invalid record counts as an empty one.  Nothing is done where layers are
         linked already, or the dataset has no objects.

@@ -104,7 +104,7 @@ class TracksWidget(MapTool):
             self.table.select_keys(chosen.tolist(), scrolls=len(chosen) == 1)
 
     def _on_rows_picked(self, numbers: list[int], is_added: bool) -> None:
-        """Select all moments of the chosen tracks."""
+        """Select all moments of the tracks that are picked in the table now."""
         if (tracks := self._tracks_of_dataset) is not None:
             self._session.selection.select_points(
                 tracks.find_moments_of_tracks(numbers)
