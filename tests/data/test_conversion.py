@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from anndata import AnnData
-from anndata.io import write_elem
+from anndata.io import read_elem, write_elem
 
 import worlds
 from napari_embedding_game.data.errors import DataError
@@ -213,8 +213,9 @@ def test_a_second_space_is_that_of_its_modality(mudata, counts):
 def test_cells_of_repeated_names_in_modalities(mudata):
     path, _, _ = mudata
     with h5py.File(path, "r+") as file:
-        names = file["mod/prot/obs/_index"]
-        names[1] = names[0]
+        obs = read_elem(file["mod/prot/obs"])
+        obs.index = [obs.index[0], *obs.index[[0, *range(2, len(obs))]]]
+        write_elem(file["mod/prot"], "obs", obs)
     twice = read(path, space="X of prot")
     assert len(twice.obs) == 20
     assert twice.obs["donor"].tolist() == ["e", "e", *(["e", "d"] * N)[2:20]]
