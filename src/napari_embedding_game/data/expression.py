@@ -98,11 +98,15 @@ class Expression:
     def values(self) -> Any:
         """(n, G) values to compare: log1p of counts, else the profile itself."""
         is_whole = self.rows is None
-        return self._values_of_all_rows if is_whole else self._normalise(self.profile)
+        return (
+            self._values_of_all_rows
+            if is_whole
+            else self._take_and_normalise_rows(self.profile)
+        )
 
     @cached_property
     def _values_of_all_rows(self) -> Any:
-        return self._normalise(self.profile)
+        return self._take_and_normalise_rows(self.profile)
 
     def make_dense_column(self, index: int) -> NDArray[np.floating]:
         """Return a single column of :attr:`values` as an array (n,)."""
@@ -110,7 +114,7 @@ class Expression:
 
     def take_columns(self, indices: Sequence[int]) -> Any:
         """Return the columns of :attr:`values` at `indices`: (n, k), maybe sparse."""
-        return self._normalise(self.profile[:, list(indices)])
+        return self._take_and_normalise_rows(self.profile[:, list(indices)])
 
     def value_at(self, row: int, index: int) -> float:
         """Return the value of :attr:`values` at a row and a column index."""
@@ -120,7 +124,7 @@ class Expression:
             value = scale_and_log1p(value, self.row_factors[row : row + 1])
         return float(value.sum())
 
-    def _normalise(self, columns: Any) -> Any:
+    def _take_and_normalise_rows(self, columns: Any) -> Any:
         """Return the values of columns of the profile: (N, k) to (n, k)."""
         part = take_rows(columns, self.rows)
         return scale_and_log1p(part, self.row_factors) if self.has_counts else part

@@ -161,7 +161,9 @@ def _read_group(group: Path, kind: str) -> _Element:
     # Points are in several files, in each of which numbers may start from 0.
     table = table[~table.index.duplicated(keep=False)]
     to_system = _choose_transformation(store.read_attributes(group))
-    axes = _transform({x: table[x].to_numpy(np.float64) for x in table}, to_system)
+    axes = _transform_coordinates(
+        {x: table[x].to_numpy(np.float64) for x in table}, to_system
+    )
     unit, factor = _find_unit(to_system)
     by_axis = {x: axes[x] * factor for x in _AXES if x in axes}
     system = str(to_system["output"]["name"])
@@ -226,7 +228,7 @@ def _choose_transformation(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     return chosen
 
 
-def _transform(
+def _transform_coordinates(
     coordinates: _Coordinates, transformation: Mapping[str, Any]
 ) -> _Coordinates:
     """Return the coordinates after a transformation of the element's attributes.
@@ -237,7 +239,7 @@ def _transform(
     kind = transformation["type"]
     if kind == "sequence":
         for one in transformation["transformations"]:
-            coordinates = _transform(coordinates, one)
+            coordinates = _transform_coordinates(coordinates, one)
         return coordinates
     if kind == "mapAxis":
         return {new: coordinates[old] for new, old in transformation["mapAxis"].items()}

@@ -111,7 +111,7 @@ class _Reader:
 
     def _read_headers(self, rows: _Ints) -> _Ints:
         """Read byte order and type of the next part; return its kind, keep its axes."""
-        orders = np.frombuffer(self.buffer, np.uint8)[self._advance(rows, 1)]
+        orders = np.frombuffer(self.buffer, np.uint8)[self._pass_bytes(rows, 1)]
         self.is_little[rows] = orders == 1
         flags = self._read_counts(rows)
         dimensions, kinds = np.divmod(flags & (_SRID - 1), 1000)
@@ -120,18 +120,20 @@ class _Reader:
         self.has_z[rows] = (flags & _Z > 0) | (dimensions & 1 > 0)
         has_m = (flags & _M > 0) | (dimensions & 2 > 0)
         self.n_axes[rows] = 2 + self.has_z[rows] + has_m
-        self._advance(rows, 4 * (flags & _SRID > 0))
+        self._pass_bytes(rows, 4 * (flags & _SRID > 0))
         return kinds
 
     def _read_counts(self, rows: _Ints) -> _Ints:
         """Read an unsigned number of four bytes."""
-        values = self._read_values("u4", self._advance(rows, 4), self.is_little[rows])
+        values = self._read_values(
+            "u4", self._pass_bytes(rows, 4), self.is_little[rows]
+        )
         return values.astype(np.int64)
 
     def _read_corners(self, rows: _Ints, lengths: _Ints, is_hole: _Bools) -> _Runs:
         """Read as many corners as `lengths` says; runs without corners are left out."""
         width = 8 * self.n_axes[rows]
-        starts, is_run = self._advance(rows, lengths * width), lengths > 0
+        starts, is_run = self._pass_bytes(rows, lengths * width), lengths > 0
         rows, lengths, starts = rows[is_run], lengths[is_run], starts[is_run]
         run = np.repeat(np.arange(len(rows)), lengths)
         before: _Ints = np.cumsum(lengths) - lengths
@@ -143,7 +145,7 @@ class _Reader:
         corners[has_z, 2] = self._read_values("f8", at[has_z] + 16, is_little[has_z])
         return _Runs(rows, lengths, is_hole[is_run], corners)
 
-    def _advance(self, rows: _Ints, n_bytes: Any) -> _Ints:
+    def _pass_bytes(self, rows: _Ints, n_bytes: Any) -> _Ints:
         """Return the place reached in each shape, and pass over a number of bytes.
 
         Raises ValueError if a shape has not as many.

@@ -97,20 +97,20 @@ class MapNames:
         return cls(kept, nothing, nothing)
 
     @cached_property
-    def _joined(self) -> Statements:
+    def _joined_statements(self) -> Statements:
         """The statements of this map and of the others, the last on each row."""
         return self.own.join(self.others)
 
     @cached_property
     def _last_numbers(self) -> NDArray[np.int32]:
         """(n,) number of the last statement on each row of the map."""
-        numbers = self._joined.numbers
+        numbers = self._joined_statements.numbers
         return numbers if self.kept.all() else numbers[self.kept]
 
     @cached_property
     def _key_by_number(self) -> dict[int, str]:
         """Key of the group that each statement on show names."""
-        keys = self._joined.keys
+        keys = self._joined_statements.keys
         numbers = np.flatnonzero(np.bincount(self._last_numbers))
         found = {number: keys.get(number, REMOVAL) for number in numbers.tolist()}
         return {number: key for number, key in found.items() if key != REMOVAL}
@@ -122,13 +122,20 @@ class MapNames:
     @property
     def keys_without_id(self) -> list[str]:
         """Keys of groups on show that have no id on this map yet, in a fixed order."""
-        keys = dict.fromkeys(self._joined.keys[n] for n in sorted(self._joined.keys))
+        keys = dict.fromkeys(
+            self._joined_statements.keys[n]
+            for n in sorted(self._joined_statements.keys)
+        )
         return [key for key in keys if key in self._keys_on_show - self.ids.keys()]
 
     @cached_property
     def _ids_on_show(self) -> dict[str, int]:
         """Ids by key; groups of the same name have the id of the first of them."""
-        shown, of_name, ids = self._joined.groups, dict[str, int](), dict[str, int]()
+        shown, of_name, ids = (
+            self._joined_statements.groups,
+            dict[str, int](),
+            dict[str, int](),
+        )
         for key, number in self.ids.items():
             if key in self._keys_on_show:
                 ids[key] = of_name.setdefault(shown[key].name, number)
@@ -145,7 +152,7 @@ class MapNames:
         groups = {}
         for key, number in self.ids.items():
             if ids.get(key) == number:
-                group = self._joined.groups[key]
+                group = self._joined_statements.groups[key]
                 is_own = self.own.groups.get(key) is group
                 groups[number] = group if is_own else replace(group, is_whole=False)
         return Annotation(code_by_number.take(self._last_numbers), groups)
@@ -191,7 +198,7 @@ class MapNames:
     @property
     def own_without_former_texts(self) -> Statements:
         """The map's own statements, with the texts of groups that are on show only."""
-        groups, shown = self.own.groups, self._joined.groups
+        groups, shown = self.own.groups, self._joined_statements.groups
         own = self.own.without_unused_keys()
         known = {*own.keys.values(), *self._keys_on_show}
         return replace(own, groups={k: shown[k] for k in groups if k in known})
@@ -199,7 +206,7 @@ class MapNames:
     @property
     def standalone(self) -> MapNames:
         """The same names, with the statements of other maps as the map's own."""
-        own = self._joined.without_unused_keys()
+        own = self._joined_statements.without_unused_keys()
         return replace(self, own=own, others=Statements.make_empty(len(self.kept)))
 
     def restore_own(self, own: Statements, ids: Mapping[str, int]) -> MapNames:

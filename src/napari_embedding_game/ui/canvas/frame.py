@@ -103,7 +103,9 @@ class Frame:
         return frame
 
     @classmethod
-    def inside(cls, extents: Sequence[NDArray[np.floating]], n_axes: int = 2) -> Frame:
+    def of_hidden_map(
+        cls, extents: Sequence[NDArray[np.floating]], n_axes: int = 2
+    ) -> Frame:
         """Return the frame of a hidden map, in the middle of the finite ``extents``.
 
         napari's view of all layers then stays as it were without the map.

@@ -479,7 +479,7 @@ class MapLayers:
         )
         if self.points is None or not (is_turned or is_met or is_forced):
             return self.points is not None and self.points.ndim != self._n_axes
-        make_frame = Frame if is_shown else Frame.inside
+        make_frame = Frame if is_shown else Frame.of_hidden_map
         self.frame = make_frame(self._compute_displayed_extents(), self.points.ndim)
         self._snapshot = None
         if self.landmarks is not None:

@@ -229,7 +229,7 @@ class Table(QTableWidget):
         for section, column in enumerate(columns):
             heading = QTableWidgetItem(self._titles[section])
             heading.setToolTip(column.tip)
-            heading.setTextAlignment(self._alignment_of(section))
+            heading.setTextAlignment(self._find_alignment(section))
             self.setHorizontalHeaderItem(section, heading)
             if column.has_bar and not column.title:
                 head.setSectionResizeMode(0, sizes.ResizeToContents)
@@ -362,7 +362,7 @@ class Table(QTableWidget):
         order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=falls)
         return frame.iloc[order]
 
-    def _alignment_of(self, section: int) -> Qt.AlignmentFlag:
+    def _find_alignment(self, section: int) -> Qt.AlignmentFlag:
         """Return how a column is aligned: names and texts left, numbers right."""
         is_left = section == 0 or self._columns[section].is_text
         return _LEFT if is_left else _RIGHT
@@ -380,7 +380,7 @@ class Table(QTableWidget):
         column, is_text = self._columns[section], not isinstance(value, Bar)
         text = column.format_value(value) if is_text and value == value else ""
         cell = QTableWidgetItem(text)
-        cell.setTextAlignment(self._alignment_of(section))
+        cell.setTextAlignment(self._find_alignment(section))
         tip = self.tips.get(key, "")
         cell.setToolTip(escape_tooltip(tip if section else f"{text}\n{tip}".strip()))
         color = self._colors.get(key)
